@@ -1,0 +1,3 @@
+//! Tavola: a server for card games played turn by turn.
+
+pub mod rulesets;
