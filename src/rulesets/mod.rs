@@ -11,7 +11,7 @@
 mod coded;
 pub mod cards;
 pub mod leonardo;
-pub mod leopard;
+//pub mod leopard;
 pub mod random;
 pub mod registry;
 

@@ -27,7 +27,7 @@ pub fn game_seed<'a>(
         message.push('\n');
         message.push_str(entropy);
     }
-    let mut mac = Hmac::<Sha256>::new(&(*server_seed).into());
+    let mut mac = Hmac::<Sha256>::new_from_slice(server_seed).expect("HMAC takes keys of any length");
     mac.update(message.as_bytes());
     mac.finalize().into_bytes().into()
 }

@@ -122,16 +122,9 @@ macro_rules! registry {
             /// Reads a move of this ruleset.
             ///
             /// # Errors
-            /// The JSON is malformed or is no move of this ruleset; the path tells where.
-            pub fn read_move(self, json: &[u8]) -> Result<AnyMove, serde_path_to_error::Error<serde_json::Error>> {
-                let mut reader = serde_json::Deserializer::from_slice(json);
-                match self {
-                    $(RulesetId::$name => {
-                        let mv = serde_path_to_error::deserialize(&mut reader)?;
-                        reader.end().map_err(|e| serde_path_to_error::Error::new(Default::default(), e))?;
-                        Ok(AnyMove::$name(mv))
-                    })+
-                }
+            /// The JSON is malformed or is no move of this ruleset.
+            pub fn read_move(self, json: &[u8]) -> Result<AnyMove, serde_json::Error> {
+                match self { $(RulesetId::$name => serde_json::from_slice(json).map(AnyMove::$name),)+ }
             }
 
             /// Reads the events of a log entry, all in full.
@@ -303,5 +296,5 @@ macro_rules! registry {
 
 registry! {
     "leonardo" => leonardo::Leonardo,
-    "leopard" => leopard::Leopard,
+    //"leopard" => leopard::Leopard,
 }
