@@ -164,6 +164,14 @@ macro_rules! registry {
         pub enum AnyOptions { $($name($module::Options),)+ }
 
         impl AnyOptions {
+            /// As a JSON object.
+            pub fn to_json(&self) -> serde_json::Map<String, serde_json::Value> {
+                match serde_json::to_value(self) {
+                    Ok(serde_json::Value::Object(object)) => object,
+                    other => unreachable!("options are a struct of plain data: {other:?}"),
+                }
+            }
+
             /// Deals a game.
             pub fn deal(&self, seats: u8, random: &Random) -> AnyState {
                 match self { $(AnyOptions::$name(options) => AnyState::$name($module::$name::setup(options, seats, random)),)+ }
