@@ -1,7 +1,14 @@
 //! Tavola: a server for card games played turn by turn.
 //!
 //! Layers, each importing only those before it: [`rulesets`] (pure rules) ← [`game`] (the pure life of one game) ←
-//! [`store`] (the only SQL) ← [`http`] (the API) ← [`app`] (composition). `tests/layers.rs` checks it.
+//! [`store`] (the only SQL) ← [`http`] (the API) and [`workers`] ← [`app`] (composition). `tests/layers.rs` checks it.
 
+pub mod app;
+pub mod config;
+pub mod embedded;
 pub mod game;
+pub mod http;
 pub mod rulesets;
+pub mod store;
+pub mod telemetry;
+pub mod workers;

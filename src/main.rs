@@ -1,1 +1,30 @@
-fn main(){}
+//! The command line: reads the settings, builds, runs. No logic.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tavola::config::{Cli, Command};
+use tavola::{app, http, telemetry};
+
+#[actix_web::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command.unwrap_or(Command::Serve(cli.serve)) {
+        Command::Serve(settings) => match telemetry::start(&settings) {
+            Ok(()) => app::serve(&settings).await,
+            Err(error) => Err(error),
+        },
+        Command::Migrate(settings) => app::migrate(&settings).await,
+        Command::Openapi => {
+            print!("{}", http::openapi::pretty());
+            Ok(())
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tavola: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -95,6 +95,27 @@ pub struct Game {
     pub state: Option<AnyState>,
 }
 
+/// What lists show of a game: everything public but the table itself.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    pub id: Uuid,
+    pub ruleset: RulesetId,
+    pub rules_version: u32,
+    pub options: Map<String, Value>,
+    pub seat_count: u8,
+    pub status: Status,
+    pub version: u32,
+    pub creator: Uuid,
+    pub seats: Vec<SeatedPlayer>,
+    pub moves_count: u32,
+    pub to_move: Option<Seat>,
+    pub to_move_since: Option<OffsetDateTime>,
+    pub created_at: OffsetDateTime,
+    pub started_at: Option<OffsetDateTime>,
+    pub finished_at: Option<OffsetDateTime>,
+    pub outcome: Option<Outcome>,
+}
+
 /// What somebody asks of a game.
 #[derive(Clone, Debug)]
 pub enum Command<'a> {
@@ -220,6 +241,28 @@ impl Game {
         matches!(self.status, Status::Finished | Status::Aborted)
     }
 
+    /// What lists show of it.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            id: self.id,
+            ruleset: self.ruleset,
+            rules_version: self.rules_version,
+            options: self.options.clone(),
+            seat_count: self.seat_count,
+            status: self.status,
+            version: self.version,
+            creator: self.creator,
+            seats: self.seats.clone(),
+            moves_count: self.moves_count,
+            to_move: self.to_move(),
+            to_move_since: self.to_move_since,
+            created_at: self.created_at,
+            started_at: self.started_at,
+            finished_at: self.finished_at,
+            outcome: self.outcome.clone(),
+        }
+    }
+
     /// SHA-256 of the server's seed, public from the creation on (fairness 1).
     pub fn commitment(&self) -> [u8; 32] {
         commitment(&self.server_seed.0)
@@ -241,7 +284,12 @@ impl Game {
     /// The chance of the game (fairness 3); only of use once the seats are final.
     pub fn random(&self) -> Random {
         let entropies = self.seats.iter().map(|taken| taken.entropy.as_str());
-        Random::new(game_seed(&self.server_seed.0, &self.id.hyphenated().to_string(), self.ruleset.meta().slug, entropies))
+        Random::new(game_seed(
+            &self.server_seed.0,
+            &self.id.hyphenated().to_string(),
+            self.ruleset.meta().slug,
+            entropies,
+        ))
     }
 
     /// The state at the deal, before any move.

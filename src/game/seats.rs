@@ -141,7 +141,13 @@ fn is_visible(c: char) -> bool {
     use GeneralCategory as G;
     let hidden = matches!(
         c.general_category(),
-        G::Control | G::Format | G::Surrogate | G::PrivateUse | G::Unassigned | G::LineSeparator | G::ParagraphSeparator
+        G::Control
+            | G::Format
+            | G::Surrogate
+            | G::PrivateUse
+            | G::Unassigned
+            | G::LineSeparator
+            | G::ParagraphSeparator
     );
     // Variation selectors choose between looks of the character before them and show nothing themselves.
     let selector = matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{180b}'..='\u{180f}' | '\u{e0100}'..='\u{e01ef}');
@@ -198,7 +204,9 @@ mod tests {
         for name in ["", "   ", &"x".repeat(33)] {
             assert_eq!(PlayerName::parse(name), Err(InvalidText::NameLength), "{name:?}");
         }
-        for c in ['\0', '\n', '\u{200b}', '\u{200d}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{3164}', '\u{fe0f}', '\u{ad}'] {
+        for c in
+            ['\0', '\n', '\u{200b}', '\u{200d}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{3164}', '\u{fe0f}', '\u{ad}']
+        {
             assert_eq!(PlayerName::parse(&format!("a{c}b")), Err(InvalidText::NameCharacter), "{c:?}");
         }
         assert_eq!(PlayerName::parse("Deleted-1"), Err(InvalidText::NameReserved));

@@ -57,8 +57,16 @@ pub fn deck() -> [Card; DECK] {
 
 /// A set of symbols, for states and snapshots; views list the codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "u16")]
 pub struct SymbolSet(u16);
+
+impl TryFrom<u16> for SymbolSet {
+    type Error = &'static str;
+
+    fn try_from(bits: u16) -> Result<Self, Self::Error> {
+        if bits & !Self::ALL.0 == 0 { Ok(Self(bits)) } else { Err("no such symbol") }
+    }
+}
 
 impl SymbolSet {
     /// All twelve.
@@ -118,7 +126,17 @@ impl SymbolSet {
 /// The symbols with their names.
 pub fn symbol_terms() -> Vec<Term> {
     const RU: [&str; Symbol::COUNT] = [
-        "механизм", "профиль", "собор", "чайка", "череп", "кошка", "кавалерист", "алебарда", "цветок", "фигура", "поток",
+        "механизм",
+        "профиль",
+        "собор",
+        "чайка",
+        "череп",
+        "кошка",
+        "кавалерист",
+        "алебарда",
+        "цветок",
+        "фигура",
+        "поток",
         "затмение",
     ];
     Symbol::all().map(|s| Term { code: s.code(), name: Text { en: s.code(), ru: RU[s.index()] } }).collect()

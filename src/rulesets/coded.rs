@@ -100,6 +100,16 @@ macro_rules! coded {
 
 /// The words of a doc comment, from the attribute that it is turned into.
 pub(crate) fn doc_text(attribute: &str) -> String {
-    let text = attribute.trim_start_matches("doc").trim_start_matches([' ', '=']).trim_matches('"');
-    text.replace("\\\"", "\"")
+    // As a token it looks like `doc = r" words"`, spread over lines or not.
+    let text = attribute.trim_start_matches("doc").trim_start_matches(|c: char| c.is_whitespace() || "=r#".contains(c));
+    text.trim_matches(['"', '#']).trim().replace("\\\"", "\"")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_doc_comment_becomes_the_schemas_description() {
+        let schema = serde_json::to_value(<crate::rulesets::cards::Card as utoipa::PartialSchema>::schema()).unwrap();
+        assert_eq!(schema["description"], "A card face: an upper and a lower symbol (L1).");
+    }
 }

@@ -11,9 +11,10 @@
 mod coded;
 pub mod cards;
 pub mod leonardo;
-//pub mod leopard;
+pub mod leopard;
 pub mod random;
 pub mod registry;
+pub mod siggil;
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
@@ -215,7 +216,12 @@ pub trait Ruleset: Sized + 'static {
 
     /// A full state dealt at random among those that a view allows: what a player at that seat can imagine. `to_act` and
     /// `options` (resolved) belong to what everybody knows of the game.
-    fn determinize(view: &Self::View, to_act: Option<Seat>, options: &Self::Options, random: &mut Stream) -> Self::State;
+    fn determinize(
+        view: &Self::View,
+        to_act: Option<Seat>,
+        options: &Self::Options,
+        random: &mut Stream,
+    ) -> Self::State;
 
     /// Checks what must hold in every state (cards conserved, counts within bounds); used when a snapshot is read and by
     /// the tests.
@@ -346,6 +352,8 @@ mod tests {
         assert_eq!(read(r#"{"turn_limit":7}"#), TurnLimit::Given(Some(7)));
         let written = serde_json::to_string(&Options { turn_limit: TurnLimit::Given(None) }).unwrap();
         assert_eq!(written, r#"{"turn_limit":null}"#);
-        assert!(TurnLimit::Given(Some(10_001)).resolve(200).is_err() && TurnLimit::Given(Some(0)).resolve(200).is_err());
+        assert!(
+            TurnLimit::Given(Some(10_001)).resolve(200).is_err() && TurnLimit::Given(Some(0)).resolve(200).is_err()
+        );
     }
 }

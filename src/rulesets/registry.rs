@@ -62,7 +62,8 @@ fn read_options<R: Ruleset>(given: &serde_json::Map<String, serde_json::Value>) 
     if !errors.is_empty() {
         return Err(InvalidOptions(errors));
     }
-    serde_json::from_value(given.clone().into()).map_err(|error| InvalidOptions(vec![(String::new(), error.to_string())]))
+    serde_json::from_value(given.clone().into())
+        .map_err(|error| InvalidOptions(vec![(String::new(), error.to_string())]))
 }
 
 /// Reads a snapshot's body and checks that the state is possible.
@@ -304,5 +305,6 @@ macro_rules! registry {
 
 registry! {
     "leonardo" => leonardo::Leonardo,
-    //"leopard" => leopard::Leopard,
+    "leopard" => leopard::Leopard,
+    "siggil" => siggil::Siggil,
 }

@@ -32,7 +32,7 @@ impl super::Ruleset for Leonardo {
     const META: Meta = Meta {
         slug: "leonardo",
         name: Text { en: "The Enigma of Leonardo", ru: "Загадка Леонардо" },
-        designer: "Nicolas Le Doux",
+        designer: "Sergey Machin",
         seats: 2..=4,
         rules_version: 1,
         summary: Text {

@@ -97,7 +97,10 @@ impl State {
         if !(2..=4).contains(&self.seats.len()) || usize::from(self.turn) >= self.seats.len() {
             return Err("no such seat");
         }
-        if self.seats.iter().any(|seat| !seat.hand.is_sorted() || seat.keys.without(SymbolSet::ALL) != SymbolSet::default())
+        if self
+            .seats
+            .iter()
+            .any(|seat| !seat.hand.is_sorted() || seat.keys.without(SymbolSet::ALL) != SymbolSet::default())
         {
             return Err("a hand or the Keys are out of order");
         }

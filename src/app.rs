@@ -1,0 +1,182 @@
+//! The composition root: database, server, workers, and their orderly end. Nobody imports it but `main` and tests.
+
+use std::net::{SocketAddr, TcpListener};
+
+use actix_web::dev::{Server, ServerHandle};
+use actix_web::{HttpServer, web};
+use anyhow::Context;
+use sqlx::postgres::PgConnectOptions;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::Settings;
+use crate::embedded::{Durability, Embedded};
+use crate::http::{self, Document};
+use crate::store::Store;
+use crate::workers::pruning;
+
+/// The database of the private cluster.
+const DATABASE: &str = "tavola";
+
+/// How long requests in flight have to finish when the server stops, in seconds.
+const GRACE: u64 = 10;
+
+/// A server that is ready to run.
+pub struct Application {
+    server: Server,
+    addr: SocketAddr,
+}
+
+impl Application {
+    /// Puts the API on a listener; with port 0 the address tells which port it got. `workers` are threads.
+    ///
+    /// # Errors
+    /// The listener cannot be used.
+    pub fn build(store: Store, listener: TcpListener, workers: Option<usize>) -> std::io::Result<Self> {
+        let addr = listener.local_addr()?;
+        let (store, document) = (web::Data::new(store), web::Data::new(Document::new()));
+        let server = HttpServer::new(move || http::app(store.clone(), document.clone()))
+            .listen(listener)?
+            .shutdown_timeout(GRACE)
+            // Signals are for `serve`, which has more to stop than this.
+            .disable_signals();
+        let server = match workers {
+            Some(threads) => server.workers(threads),
+            None => server,
+        };
+        Ok(Self { server: server.run(), addr })
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// A handle to stop it with.
+    pub fn handle(&self) -> ServerHandle {
+        self.server.handle()
+    }
+
+    /// Serves until it is stopped.
+    ///
+    /// # Errors
+    /// The server failed.
+    pub async fn run(self) -> std::io::Result<()> {
+        self.server.await
+    }
+}
+
+/// The database that a server uses, and the private cluster if it is that.
+struct Database {
+    store: Store,
+    cluster: Option<Embedded>,
+}
+
+impl Database {
+    async fn open(settings: &Settings) -> anyhow::Result<Self> {
+        let (url, cluster) = match &settings.database_url {
+            Some(url) => (url.clone(), None),
+            None => {
+                let (dir, bin) = (settings.data_dir.clone(), settings.pg_bin.clone());
+                let start = move || Embedded::start(&dir, bin.as_deref(), Durability::Full);
+                let cluster = tokio::task::spawn_blocking(start).await??;
+                (cluster.url(DATABASE), Some(cluster))
+            }
+        };
+        let options: PgConnectOptions = url.parse().context("DATABASE_URL cannot be read")?;
+        let store = Store::open(options, settings.db_connections);
+        let database = Self { store, cluster };
+        if let Err(error) = database.prepare().await {
+            database.close().await;
+            return Err(error);
+        }
+        Ok(database)
+    }
+
+    async fn prepare(&self) -> anyhow::Result<()> {
+        if let Some(cluster) = &self.cluster {
+            cluster.ensure_database(DATABASE).await?;
+        }
+        self.store.migrate().await.context("the database cannot be brought up to date")
+    }
+
+    async fn close(self) {
+        self.store.close().await;
+        if let Some(cluster) = self.cluster {
+            let stopped = tokio::task::spawn_blocking(move || cluster.stop()).await;
+            match stopped {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::error!(%error, "the private cluster did not stop cleanly"),
+                Err(error) => tracing::error!(%error, "the private cluster could not be stopped"),
+            }
+        }
+    }
+}
+
+/// Serves until SIGINT or SIGTERM; then lets requests in flight finish and stops everything that it has started.
+///
+/// # Errors
+/// The database cannot be opened, or the address is in use.
+pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
+    // From the beginning, so that a signal during the start is not the end of everything at once.
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let database = Database::open(settings).await?;
+    let served = async {
+        let listener =
+            TcpListener::bind(settings.addr).with_context(|| format!("cannot listen on {}", settings.addr))?;
+        let workers = settings.workers.map(|threads| threads.get());
+        let application = Application::build(database.store.clone(), listener, workers)?;
+        let (addr, handle) = (application.addr(), application.handle());
+        let pruning = tokio::spawn(prune(database.store.clone()));
+        let stop = tokio::spawn(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            tracing::info!("stopping");
+            handle.stop(true).await;
+        });
+        announce(addr);
+        application.run().await?;
+        stop.abort();
+        pruning.abort();
+        anyhow::Ok(())
+    }
+    .await;
+    database.close().await;
+    served
+}
+
+/// Brings the database up to date.
+///
+/// # Errors
+/// The database cannot be opened or brought up to date.
+pub async fn migrate(settings: &Settings) -> anyhow::Result<()> {
+    Database::open(settings).await?.close().await;
+    Ok(())
+}
+
+#[allow(clippy::print_stdout, reason = "where everything is, for the person who started the server")]
+fn announce(addr: SocketAddr) {
+    println!("Tavola is ready.");
+    println!("  API            http://{addr}/v1");
+    println!("  documentation  http://{addr}/docs/");
+    println!("  first game     see README.md; for instance:");
+    println!(
+        "    curl -s -X POST http://{addr}/v1/players -H 'Content-Type: application/json' -d '{{\"name\": \"Ada\"}}'"
+    );
+    println!("Stop with Ctrl-C.");
+}
+
+async fn prune(store: Store) {
+    let mut interval = tokio::time::interval(pruning::INTERVAL);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // The first tick comes at once; a server that has just started has better things to do.
+    interval.tick().await;
+    loop {
+        interval.tick().await;
+        match pruning::run_once(&store).await {
+            Ok(pruned) => tracing::debug!(pruned, "idempotency keys pruned"),
+            Err(error) => tracing::warn!(%error, "idempotency keys could not be pruned"),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Settings, checked once at the start; nothing else reads the environment.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A server for card games played turn by turn.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// What `serve`, the default command, takes.
+    #[command(flatten)]
+    pub serve: Settings,
+}
+
+/// What the binary can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve the API (the default)
+    Serve(Settings),
+    /// Bring the database's schema up to date and stop
+    Migrate(Settings),
+    /// Print the OpenAPI document
+    Openapi,
+}
+
+/// How the log looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where the server listens and where its data is.
+#[derive(Clone, Debug, Args)]
+pub struct Settings {
+    /// The PostgreSQL database to use; without it the server starts a private cluster of its own
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// Address and port to listen on
+    #[arg(long, env = "TAVOLA_ADDR", default_value = "127.0.0.1:8080")]
+    pub addr: SocketAddr,
+    /// Where the private cluster lives
+    #[arg(long, env = "TAVOLA_DATA_DIR", default_value = "./data")]
+    pub data_dir: PathBuf,
+    /// Folder of PostgreSQL's server programs for the private cluster; found by itself where it usually is
+    #[arg(long, env = "TAVOLA_PG_BIN")]
+    pub pg_bin: Option<PathBuf>,
+    /// Most connections to the database
+    #[arg(long, env = "TAVOLA_DB_CONNECTIONS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub db_connections: u32,
+    /// Threads that serve requests; as many as there are cores unless it is said
+    #[arg(long, env = "TAVOLA_WORKERS")]
+    pub workers: Option<std::num::NonZeroUsize>,
+    /// How the log looks
+    #[arg(long, env = "TAVOLA_LOG_FORMAT", value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+    /// What is logged, as in `info,sqlx=warn`
+    #[arg(long, env = "TAVOLA_LOG", default_value = "info")]
+    pub log: String,
+}

@@ -1,0 +1,321 @@
+//! Games on the wire.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::PlayerOut;
+use crate::game::{Entry, Game, SeatStatus, SeatedPlayer, Status, Summary};
+use crate::rulesets::registry::{AnyEvent, AnyMove, AnyMoveView, AnyOptions, AnyView, RulesetId};
+use crate::rulesets::{Outcome, Seat, Viewer};
+
+/// A new game.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewGame)]
+pub struct GameIn {
+    pub ruleset: RulesetId,
+    /// Options of the ruleset; those left out have their defaults.
+    #[serde(default)]
+    #[schema(value_type = Object, example = json!({}))]
+    pub options: Map<String, Value>,
+    /// How many seats; left out: two, or the fewest that the ruleset allows if that is more.
+    #[serde(default)]
+    #[schema(nullable = false, minimum = 1, maximum = 4, example = 2)]
+    pub seats: Option<u8>,
+    /// Your share in the game's chance: up to 64 characters, public.
+    #[serde(default)]
+    #[schema(max_length = 64, example = "my own 7 words")]
+    pub entropy: String,
+}
+
+/// Taking a seat.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewSeat)]
+pub struct SeatIn {
+    /// Which seat; left out: the lowest free one.
+    #[serde(default)]
+    #[schema(nullable = false, minimum = 0, maximum = 3, example = 1)]
+    pub seat: Option<Seat>,
+    /// Your share in the game's chance: up to 64 characters, public.
+    #[serde(default)]
+    #[schema(max_length = 64, example = "sesame")]
+    pub entropy: String,
+}
+
+/// Who may see that a game exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Visibility {
+    /// Everybody.
+    Public,
+}
+
+/// When spectators see the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Spectators {
+    /// While it is being played; hands and the like stay hidden.
+    Live,
+}
+
+/// A taken seat.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Seat)]
+pub struct SeatOut {
+    /// 0-based, clockwise.
+    pub seat: Seat,
+    pub player: PlayerOut,
+    /// The player's share in the game's chance.
+    pub entropy: String,
+    pub status: SeatStatus,
+}
+
+impl From<SeatedPlayer> for SeatOut {
+    fn from(taken: SeatedPlayer) -> Self {
+        let SeatedPlayer { seat, player, entropy, status } = taken;
+        Self { seat, player: player.into(), entropy: entropy.as_str().to_owned(), status }
+    }
+}
+
+/// Whose turn it is.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ToMove)]
+pub struct ToMoveOut {
+    pub seat: Seat,
+    /// Since when.
+    #[serde(with = "time::serde::rfc3339::option")]
+    #[schema(required)]
+    pub since: Option<OffsetDateTime>,
+}
+
+/// As whom you see a game.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = Viewer)]
+pub struct ViewerOut {
+    /// Your seat; null for a spectator.
+    #[schema(required)]
+    pub seat: Option<Seat>,
+}
+
+/// A game in a list: everything public but the table.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = GameSummary)]
+pub struct GameSummaryOut {
+    pub id: Uuid,
+    pub ruleset: RulesetId,
+    /// The version of the rules under which it is played.
+    pub rules_version: u32,
+    /// In force; before the start as they would be with all seats taken.
+    #[schema(value_type = AnyOptions)]
+    pub options: Map<String, Value>,
+    pub status: Status,
+    /// Grows by one with every change; also the ETag.
+    pub version: u32,
+    pub visibility: Visibility,
+    pub spectators: Spectators,
+    /// How many can sit; once started, how many play.
+    pub seat_count: u8,
+    /// The taken seats, in order.
+    pub seats: Vec<SeatOut>,
+    /// The player who may start the game early.
+    pub creator_id: Uuid,
+    /// Null unless the game is active.
+    #[schema(required)]
+    pub to_move: Option<ToMoveOut>,
+    pub moves_count: u32,
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+    #[serde(with = "time::serde::rfc3339::option")]
+    #[schema(required)]
+    pub started_at: Option<OffsetDateTime>,
+    #[serde(with = "time::serde::rfc3339::option")]
+    #[schema(required)]
+    pub finished_at: Option<OffsetDateTime>,
+    /// Null until the game is over.
+    #[schema(required)]
+    pub outcome: Option<Outcome>,
+}
+
+/// A game as its viewer may see it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Game)]
+pub struct GameOut {
+    pub id: Uuid,
+    pub ruleset: RulesetId,
+    /// The version of the rules under which it is played.
+    pub rules_version: u32,
+    /// In force; before the start as they would be with all seats taken.
+    #[schema(value_type = AnyOptions)]
+    pub options: Map<String, Value>,
+    pub status: Status,
+    /// Grows by one with every change; also the ETag.
+    pub version: u32,
+    pub visibility: Visibility,
+    pub spectators: Spectators,
+    /// How many can sit; once started, how many play.
+    pub seat_count: u8,
+    /// The taken seats, in order.
+    pub seats: Vec<SeatOut>,
+    /// The player who may start the game early.
+    pub creator_id: Uuid,
+    /// Null unless the game is active.
+    #[schema(required)]
+    pub to_move: Option<ToMoveOut>,
+    pub viewer: ViewerOut,
+    /// SHA-256 of `server_seed` (lowercase hex), published before anything is dealt.
+    #[schema(example = "ecbada6c56205a4f26e9e3066821a5520ab901a932b0db531ed9ce4e5fb274af")]
+    pub commitment: String,
+    /// Null until a game that was played is over; lowercase hex.
+    #[schema(required)]
+    pub server_seed: Option<String>,
+    pub moves_count: u32,
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+    #[serde(with = "time::serde::rfc3339::option")]
+    #[schema(required)]
+    pub started_at: Option<OffsetDateTime>,
+    #[serde(with = "time::serde::rfc3339::option")]
+    #[schema(required)]
+    pub finished_at: Option<OffsetDateTime>,
+    /// Null until the game is over.
+    #[schema(required)]
+    pub outcome: Option<Outcome>,
+    /// The table; null before the start.
+    #[schema(required)]
+    pub state: Option<AnyView>,
+}
+
+impl From<Summary> for GameSummaryOut {
+    fn from(game: Summary) -> Self {
+        // What is not known to the rules any more is shown as it was given.
+        let options = game.ruleset.options(&game.options, game.seat_count).map_or(game.options, |o| o.to_json());
+        Self {
+            id: game.id,
+            ruleset: game.ruleset,
+            rules_version: game.rules_version,
+            options,
+            status: game.status,
+            version: game.version,
+            visibility: Visibility::Public,
+            spectators: Spectators::Live,
+            seat_count: game.seat_count,
+            seats: game.seats.into_iter().map(SeatOut::from).collect(),
+            creator_id: game.creator,
+            to_move: game.to_move.map(|seat| ToMoveOut { seat, since: game.to_move_since }),
+            moves_count: game.moves_count,
+            created_at: game.created_at,
+            started_at: game.started_at,
+            finished_at: game.finished_at,
+            outcome: game.outcome,
+        }
+    }
+}
+
+impl GameOut {
+    /// The game as this player, or somebody without an account, may see it.
+    pub fn new(game: &Game, player: Option<Uuid>) -> Self {
+        let viewer = game.viewer(player);
+        let summary = GameSummaryOut::from(game.summary());
+        Self {
+            id: summary.id,
+            ruleset: summary.ruleset,
+            rules_version: summary.rules_version,
+            options: summary.options,
+            status: summary.status,
+            version: summary.version,
+            visibility: summary.visibility,
+            spectators: summary.spectators,
+            seat_count: summary.seat_count,
+            seats: summary.seats,
+            creator_id: summary.creator_id,
+            to_move: summary.to_move,
+            viewer: ViewerOut { seat: player.and_then(|id| game.seat_of(id)) },
+            commitment: hex::encode(game.commitment()),
+            server_seed: game.revealed_seed().map(|seed| hex::encode(seed.0)),
+            moves_count: summary.moves_count,
+            created_at: summary.created_at,
+            started_at: summary.started_at,
+            finished_at: summary.finished_at,
+            outcome: summary.outcome,
+            state: game.state.as_ref().map(|state| state.view(viewer)),
+        }
+    }
+}
+
+/// A page of games, newest first.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = GamePage)]
+pub struct GamePageOut {
+    pub items: Vec<GameSummaryOut>,
+    /// Send it as `cursor`, with the same filters, for the next page; null on the last.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+}
+
+/// The legal moves of the asking player.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = LegalMoves)]
+pub struct LegalMovesOut {
+    /// Your seat.
+    pub seat: Seat,
+    /// The seat to move; null unless the game is active.
+    #[schema(required)]
+    pub to_move: Option<Seat>,
+    /// The game's version to which the moves belong; send it as `If-Match`.
+    pub version: u32,
+    /// Each ready to be sent as it is; sorted, none twice; empty when it is not your turn.
+    pub moves: Vec<AnyMove>,
+}
+
+/// A played move with what it did, as its viewer may see it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = LogEntry)]
+pub struct MoveOut {
+    /// From 1.
+    pub number: u32,
+    /// The game's version once it was played.
+    pub version: u32,
+    pub seat: Seat,
+    pub r#move: AnyMoveView,
+    #[serde(with = "time::serde::rfc3339")]
+    pub at: OffsetDateTime,
+    /// What it did, in order.
+    pub events: Vec<AnyEvent>,
+}
+
+impl MoveOut {
+    /// The entry as this viewer may see it.
+    pub fn new(entry: &Entry, viewer: Viewer) -> Self {
+        Self {
+            number: entry.number,
+            version: entry.version,
+            seat: entry.seat,
+            r#move: entry.move_view(viewer),
+            at: entry.at,
+            events: entry.event_views(viewer),
+        }
+    }
+}
+
+/// The answer to a move.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = MoveAnswer)]
+pub struct MoveAnswerOut {
+    pub r#move: MoveOut,
+    /// The game after it.
+    pub game: GameOut,
+}
+
+/// A page of the log, in order of number.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = MovePage)]
+pub struct MovePageOut {
+    pub items: Vec<MoveOut>,
+    /// Send it as `after` for what follows; null on the last page.
+    #[schema(required)]
+    pub next_after: Option<u32>,
+}

@@ -1,0 +1,130 @@
+//! Layer 4: the API. Parses, authorises, calls the store, renders; no SQL and no decision about rules.
+
+mod auth;
+mod dto;
+pub mod openapi;
+mod problem;
+mod request;
+mod routes;
+
+use std::time::Duration;
+
+use actix_cors::Cors;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::http::{Method, header};
+use actix_web::middleware::{Compress, Next, from_fn};
+use actix_web::{App, HttpMessage, HttpRequest, HttpResponse, web};
+use tracing_actix_web::{RequestId, TracingLogger};
+use utoipa_actix_web::AppExt;
+use utoipa_swagger_ui::{Config, SwaggerUi};
+use uuid::Uuid;
+
+use crate::store::Store;
+use problem::{Code, Problem};
+
+/// How long a request may take, its body's arrival included.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The OpenAPI document, made once, and what it says about paths.
+pub struct Document {
+    /// The document, ready to be sent.
+    pub json: String,
+    /// Every path with the methods that it takes; `{…}` stands for any segment.
+    paths: Vec<(Vec<String>, Vec<Method>)>,
+}
+
+impl Document {
+    /// The document of this server.
+    pub fn new() -> Self {
+        let document = openapi::document();
+        let items = document["paths"].as_object().into_iter().flatten();
+        let paths = items.map(|(path, item)| {
+            let methods = item.as_object().into_iter().flatten();
+            let methods = methods.filter_map(|(name, _)| Method::from_bytes(name.to_uppercase().as_bytes()).ok());
+            (path.split('/').map(str::to_owned).collect(), methods.collect())
+        });
+        Self { paths: paths.collect(), json: document.to_string() }
+    }
+
+    /// The methods that a path takes; none if there is no such path.
+    fn methods(&self, path: &str) -> Option<&[Method]> {
+        let segments: Vec<&str> = path.split('/').collect();
+        let fits = |known: &Vec<String>| {
+            known.len() == segments.len()
+                && known.iter().zip(&segments).all(|(known, segment)| known == segment || known.starts_with('{'))
+        };
+        self.paths.iter().find(|(known, _)| fits(known)).map(|(_, methods)| methods.as_slice())
+    }
+}
+
+impl Default for Document {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The whole API over a store: what the server runs and the tests too.
+pub fn app(
+    store: web::Data<Store>,
+    document: web::Data<Document>,
+) -> App<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<impl MessageBody>,
+        Error = actix_web::Error,
+        InitError = (),
+    >,
+> {
+    let (app, _) = App::new().into_utoipa_app().configure(routes::configure).split_for_parts();
+    app.app_data(store)
+        .app_data(document)
+        .app_data(web::PayloadConfig::new(request::BODY_LIMIT))
+        .service(web::redirect("/docs", "/docs/"))
+        .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("/openapi.json").try_it_out_enabled(true)))
+        .default_service(web::to(nothing_here))
+        .wrap(Compress::default())
+        .wrap(
+            Cors::default()
+                .allow_any_origin()
+                .allow_any_method()
+                .allow_any_header()
+                .expose_any_header()
+                .max_age(86_400),
+        )
+        .wrap(from_fn(finish))
+        .wrap(TracingLogger::default())
+}
+
+/// The answer where no operation is registered: the path may exist with other methods.
+async fn nothing_here(request: HttpRequest, document: web::Data<Document>) -> HttpResponse {
+    match document.methods(request.path()) {
+        Some(methods) if !methods.contains(request.method()) => problem::method_not_allowed(methods),
+        _ => HttpResponse::from_error(Problem::not_found()),
+    }
+}
+
+/// The outermost layer: ends requests that take too long, gives every error its form and every answer its request's id.
+async fn finish(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let id = request.extensions().get::<RequestId>().map_or_else(Uuid::now_v7, |id| **id);
+    let answer = match tokio::time::timeout(REQUEST_TIMEOUT, next.call(request)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Problem::new(Code::Unavailable, "the request took too long").into()),
+    };
+    // An error that is no answer yet has lost its request: the framework asks it for the answer once more.
+    let (request, response) = answer.map_err(|error| problem::Rendered::new(&error, id))?.into_parts();
+    let status = response.status();
+    let mut response = if status.is_client_error() || status.is_server_error() {
+        problem::render(&problem::of_error(response.error(), status), id, response.headers())
+    } else {
+        response.map_into_boxed_body()
+    };
+    if let Ok(value) = header::HeaderValue::from_str(&id.to_string()) {
+        response.headers_mut().insert(header::HeaderName::from_static("x-request-id"), value);
+    }
+    Ok(ServiceResponse::new(request, response))
+}

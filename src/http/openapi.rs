@@ -1,0 +1,330 @@
+//! The OpenAPI document: collected from the operations, then given the forms that client generators understand best.
+//!
+//! Two things are added here for all operations alike: unions are rewritten so that each member is a named component with
+//! a discriminator, and every operation's errors are listed with an example for each code.
+
+use actix_web::App;
+use serde_json::{Map, Value, json};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{ContactBuilder, InfoBuilder, LicenseBuilder, OpenApi};
+use utoipa::{OpenApi as _, ToSchema};
+use utoipa_actix_web::AppExt;
+use uuid::Uuid;
+
+use super::problem::{Code, FieldError, Problem, ProblemOut};
+use super::routes;
+use crate::rulesets::registry::RulesetId;
+
+/// What no operation brings by itself.
+#[derive(utoipa::OpenApi)]
+#[openapi(components(schemas(ProblemOut, FieldError)))]
+struct Shared;
+
+/// What the document says of itself.
+const ABOUT: &str = "Card games played turn by turn, over minutes or weeks. Register a player, create a game or take a seat in \
+one, ask for your legal moves and play one of them as it is.\n\n\
+Every answer shows what its viewer may see and nothing else: send your token to see your hand. Commands take `If-Match` (only \
+on the version you saw) and `Idempotency-Key` (a repeat is harmless). Errors are `application/problem+json` with a stable \
+`code`; each has a page under `/problems/`. Times are RFC 3339 in UTC, ids are UUIDs.";
+
+/// The errors of each operation besides those that [`common_errors`] knows of.
+const ERRORS: &[(&str, &[Code])] = &[
+    ("register_player", &[Code::NameTaken]),
+    ("get_me", &[]),
+    ("update_me", &[Code::NameTaken]),
+    ("get_player", &[Code::NotFound]),
+    ("create_game", &[Code::InvalidOptions]),
+    ("list_games", &[]),
+    ("get_game", &[Code::NotFound]),
+    (
+        "take_seat",
+        &[
+            Code::NotFound,
+            Code::AlreadySeated,
+            Code::GameNotOpen,
+            Code::SeatTaken,
+            Code::StaleVersion,
+            Code::InvalidOptions,
+        ],
+    ),
+    ("leave_seat", &[Code::NotSeated, Code::NotFound, Code::GameNotOpen, Code::StaleVersion]),
+    (
+        "start_game",
+        &[
+            Code::NotOwner,
+            Code::NotFound,
+            Code::GameNotOpen,
+            Code::TooFewPlayers,
+            Code::StaleVersion,
+            Code::InvalidOptions,
+        ],
+    ),
+    ("resign", &[Code::NotSeated, Code::NotFound, Code::GameNotActive, Code::StaleVersion]),
+    ("list_legal_moves", &[Code::NotSeated, Code::NotFound]),
+    (
+        "play_move",
+        &[
+            Code::NotSeated,
+            Code::NotFound,
+            Code::GameNotActive,
+            Code::NotYourTurn,
+            Code::StaleVersion,
+            Code::IllegalMove,
+        ],
+    ),
+    ("list_moves", &[Code::NotFound]),
+    ("get_move", &[Code::NotFound]),
+    ("healthz", &[]),
+    ("readyz", &[]),
+    ("get_openapi", &[]),
+    ("get_problem", &[Code::NotFound]),
+];
+
+/// The finished document.
+pub fn document() -> Value {
+    let (_, collected) = App::new().into_utoipa_app().openapi(base()).configure(routes::configure).split_for_parts();
+    let mut document = serde_json::to_value(collected).unwrap_or_default();
+    hoist_unions(&mut document);
+    finish_schemas(&mut document);
+    drop_orphans(&mut document);
+    complete_operations(&mut document);
+    document
+}
+
+/// The document in the form in which it is committed.
+pub fn pretty() -> String {
+    let mut text = serde_json::to_string_pretty(&document()).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn base() -> OpenApi {
+    let mut base = Shared::openapi();
+    base.info = InfoBuilder::new()
+        .title("Tavola")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(ABOUT))
+        .contact(Some(ContactBuilder::new().name(Some("The Tavola developers")).build()))
+        .license(Some(LicenseBuilder::new().name("MIT OR Apache-2.0").identifier(Some("MIT OR Apache-2.0")).build()))
+        .build();
+    base.servers = Some(vec![utoipa::openapi::Server::new("/")]);
+    let token = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("The token that registering a player answers with."))
+        .build();
+    base.components.get_or_insert_default().add_security_scheme("token", SecurityScheme::Http(token));
+    base.tags = Some(
+        [
+            ("players", "Accounts."),
+            ("games", "Creating and finding games, looking at one."),
+            ("seats", "Taking a seat, leaving it, starting, resigning."),
+            ("moves", "Legal moves, playing, the log."),
+            ("operations", "Health, this document, pages about problems."),
+        ]
+        .into_iter()
+        .map(|(name, about)| utoipa::openapi::tag::TagBuilder::new().name(name).description(Some(about)).build())
+        .collect(),
+    );
+    base
+}
+
+/// The errors that follow from what an operation takes: parameters, a token, a body, an idempotency key.
+fn common_errors(operation: &Value) -> Vec<Code> {
+    let parameters = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut codes = Vec::new();
+    if !parameters.is_empty() && operation["operationId"] != "get_problem" {
+        codes.push(Code::InvalidParameter);
+    }
+    if operation.get("security").is_some() {
+        codes.push(Code::Unauthenticated);
+    }
+    if operation.get("requestBody").is_some() {
+        codes.extend([Code::InvalidBody, Code::BodyTooLarge, Code::UnsupportedMediaType]);
+    }
+    if parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key") {
+        codes.push(Code::IdempotencyKeyReused);
+    }
+    if !matches!(operation["operationId"].as_str(), Some("healthz" | "get_openapi" | "get_problem")) {
+        codes.push(Code::Unavailable);
+    }
+    codes
+}
+
+/// Lists every operation's errors, by status, with an example for each code.
+fn complete_operations(document: &mut Value) {
+    let paths = document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
+    for operation in paths.filter_map(Value::as_object_mut).flat_map(|item| item.values_mut()) {
+        let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
+        let own = ERRORS.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, codes)| codes);
+        let mut codes = common_errors(operation);
+        codes.extend(own);
+        codes.sort_by_key(|code| code.status());
+        for code in codes {
+            let status = code.status().as_u16().to_string();
+            let response = &mut operation["responses"][&status];
+            if response.is_null() {
+                *response = json!({
+                    "description": code.title(),
+                    "content": {"application/problem+json": {
+                        "schema": {"$ref": "#/components/schemas/Problem"}, "examples": {},
+                    }},
+                });
+            } else if let Some(title) = response["description"].as_str() {
+                response["description"] = format!("{title}; or: {}", code.title()).into();
+            }
+            if code == Code::Unavailable {
+                response["headers"] = json!({"Retry-After": {
+                    "description": "Seconds after which to try again", "schema": {"type": "string"},
+                }});
+            }
+            response["content"]["application/problem+json"]["examples"][code.as_str()] = example(code);
+        }
+    }
+}
+
+/// What an error of a kind looks like.
+fn example(code: Code) -> Value {
+    let problem = match code {
+        Code::InvalidBody => Problem::field("/seats", "invalid type: string \"two\", expected u8"),
+        Code::InvalidParameter => Problem::parameter("limit", "a whole number from 1 to 100"),
+        Code::IllegalMove => {
+            Problem { rule: Some("P6"), ..Problem::new(code, "a jack is laid on a card that is face up") }
+        }
+        Code::StaleVersion => Problem { current_version: Some(18), ..Problem::new(code, "the game is at version 18") },
+        Code::InvalidOptions => Problem {
+            errors: vec![FieldError { pointer: "/hands".into(), detail: "hands is 1 to 12".into() }],
+            ..Problem::new(code, "the options are not valid")
+        },
+        _ => Problem::new(code, code.title().to_lowercase()),
+    };
+    let instance = Uuid::from_u128(0x0193_a2f0_6c1d_7e10_8f3a_2b9d_5c4e_6f70);
+    json!({"summary": code.title(), "value": problem.to_out(instance)})
+}
+
+/// Rewrites every union that serde tags: each member becomes the component `<Union><Member>` with its tag as a required
+/// one-word enum, the union a `oneOf` of references with a discriminator. Answers how many it rewrote.
+pub fn hoist_unions(document: &mut Value) -> usize {
+    let Some(Value::Object(schemas)) = document.pointer("/components/schemas").cloned() else { return 0 };
+    let mut hoisted = schemas.clone();
+    let mut count = 0;
+    for (name, schema) in &schemas {
+        let Some(members) = schema["oneOf"].as_array() else { continue };
+        let Some(members) = members.iter().map(|member| flatten(member, &schemas)).collect::<Option<Vec<_>>>() else {
+            continue;
+        };
+        let Some(tag) = common_tag(&members) else { continue };
+        let (mut references, mut mapping) = (Vec::new(), Map::new());
+        for member in members {
+            let Some(value) = tag_value(&member, &tag) else { continue };
+            let component = format!("{name}{}", pascal(&value));
+            let reference = format!("#/components/schemas/{component}");
+            references.push(json!({"$ref": reference}));
+            mapping.insert(value, reference.into());
+            hoisted.insert(component, member);
+        }
+        let union = &mut hoisted[name];
+        union["oneOf"] = references.into();
+        union["discriminator"] = json!({"propertyName": tag, "mapping": mapping});
+        count += 1;
+    }
+    document["components"]["schemas"] = hoisted.into();
+    count
+}
+
+/// One object schema for a member of a union, merged if it is an `allOf`; none if it is not an object.
+fn flatten(member: &Value, schemas: &Map<String, Value>) -> Option<Value> {
+    if let Some(reference) = member["$ref"].as_str() {
+        return flatten(schemas.get(reference.rsplit('/').next()?)?, schemas);
+    }
+    let Some(parts) = member["allOf"].as_array() else {
+        return member.get("properties").map(|_| member.clone());
+    };
+    let mut merged = json!({"type": "object", "required": [], "properties": {}});
+    for part in parts {
+        let part = flatten(part, schemas)?;
+        for (name, property) in part["properties"].as_object()? {
+            merged["properties"][name] = property.clone();
+        }
+        if let (Some(required), Some(all)) = (part["required"].as_array(), merged["required"].as_array_mut()) {
+            all.extend(required.iter().cloned());
+        }
+        for word in ["description", "additionalProperties"] {
+            if let Some(value) = part.get(word) {
+                merged[word] = value.clone();
+            }
+        }
+    }
+    if let Some(description) = member.get("description") {
+        merged["description"] = description.clone();
+    }
+    Some(merged)
+}
+
+/// The property that is a one-word enum in every member.
+fn common_tag(members: &[Value]) -> Option<String> {
+    let first = members.first()?["properties"].as_object()?;
+    first.keys().find(|name| members.iter().all(|member| tag_value(member, name).is_some())).cloned()
+}
+
+fn tag_value(member: &Value, tag: &str) -> Option<String> {
+    match member["properties"][tag]["enum"].as_array()?.as_slice() {
+        [Value::String(word)] => Some(word.clone()),
+        _ => None,
+    }
+}
+
+/// `end_hand` and `quintis-fontis` as parts of a type's name: `EndHand`, `QuintisFontis`.
+fn pascal(word: &str) -> String {
+    let words = word.split(['_', '-']).map(|word| {
+        let (first, rest) = word.split_at(word.len().min(1));
+        first.to_uppercase() + rest
+    });
+    words.collect()
+}
+
+/// Walks over everything: a plain number that came as a component (an alias in the code) is written where it is used, and a
+/// union whose members nothing tells apart by itself (which ruleset is meant follows from the game) is an `anyOf`, since a
+/// value can fit two of them.
+fn finish_schemas(value: &mut Value) {
+    const NUMBER: &str = "#/components/schemas/u8";
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(finish_schemas),
+        Value::Object(object) => {
+            if object.get("$ref").is_some_and(|reference| reference == NUMBER) {
+                object.shift_remove("$ref");
+                object.extend([("type".into(), "integer".into()), ("format".into(), "int32".into())]);
+                object.extend([("minimum".into(), 0.into()), ("maximum".into(), u8::MAX.into())]);
+            }
+            let references = |members: &Value| {
+                members.as_array().is_some_and(|members| members.iter().all(|member| member.get("$ref").is_some()))
+            };
+            if object.get("oneOf").is_some_and(references)
+                && !object.contains_key("discriminator")
+                && let Some(members) = object.shift_remove("oneOf")
+            {
+                object.insert("anyOf".into(), members);
+            }
+            object.values_mut().for_each(finish_schemas);
+        }
+        _ => {}
+    }
+}
+
+/// Removes components that nothing refers to any more.
+fn drop_orphans(document: &mut Value) {
+    loop {
+        let text = document.to_string();
+        let Some(schemas) = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut) else { return };
+        let before = schemas.len();
+        schemas.retain(|name, _| name == "Problem" || text.contains(&format!("#/components/schemas/{name}\"")));
+        if schemas.len() == before {
+            return;
+        }
+    }
+}
+
+/// Checks that the slugs of the document are those of the server; for tests.
+pub fn slugs(document: &Value) -> Vec<String> {
+    let slugs = document["components"]["schemas"][RulesetId::name().as_ref()]["enum"].as_array();
+    slugs.into_iter().flatten().filter_map(|slug| slug.as_str().map(str::to_owned)).collect()
+}

@@ -1,0 +1,151 @@
+//! Moves: which are legal, playing one, the log.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header;
+use actix_web::{HttpResponse, get, post, web};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::command;
+use crate::game::{Command, GameError, Status};
+use crate::http::auth::{MaybeToken, Token};
+use crate::http::dto::{LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut};
+use crate::http::problem::{Code, Problem};
+use crate::http::request::{After, Id, IfMatch, Limit, Number, Params, RawBody, etag};
+use crate::rulesets::registry::AnyMove;
+use crate::store::Store;
+
+/// List your legal moves
+///
+/// Every legal move of yours, each ready to be posted as it is; none when it is not your turn. Only for the game's players.
+#[utoipa::path(
+    operation_id = "list_legal_moves", tag = "moves", security(("token" = [])),
+    params(("id" = Uuid, Path, description = "The game's id")),
+    responses((status = 200, description = "Your legal moves", body = LegalMovesOut,
+               headers(("ETag" = String, description = "The version to which they belong"))))
+)]
+#[get("/v1/games/{id}/legal-moves")]
+pub(super) async fn list_legal_moves(store: web::Data<Store>, token: Token, id: Id) -> Result<HttpResponse, Problem> {
+    let loaded = store.load_game(id.0, Some(&token.0), None).await?;
+    let (game, caller) = (loaded.game, loaded.caller);
+    let seat = caller.and_then(|player| game.seat_of(player.id)).ok_or(GameError::NotSeated)?;
+    let to_move = game.to_move();
+    let moves = match &game.state {
+        Some(state) if to_move == Some(seat) => state.legal_moves(seat),
+        _ => Vec::new(),
+    };
+    Ok(HttpResponse::Ok()
+        .insert_header((header::ETAG, etag(game.version)))
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .json(LegalMovesOut { seat, to_move, version: game.version, moves }))
+}
+
+/// Play a move
+///
+/// The body is the move itself, as `legal-moves` lists it. With `If-Match` it is played only on the version that you saw;
+/// with `Idempotency-Key` a repeat (after a lost answer, say) is answered as the first was and plays nothing.
+#[utoipa::path(
+    operation_id = "play_move", tag = "moves", security(("token" = [])),
+    params(("id" = Uuid, Path, description = "The game's id"),
+           ("If-Match" = Option<String>, Header, description = "Only if the game has this version"),
+           ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
+    request_body = AnyMove,
+    responses((status = 201, description = "The move as it was logged, and the game after it", body = MoveAnswerOut,
+               headers(("Location" = String, description = "The move in the log"),
+                       ("ETag" = String, description = "The game's version"),
+                       ("Idempotent-Replayed" = String, description = "`true` if this is the answer to an earlier request"))))
+)]
+#[post("/v1/games/{id}/moves")]
+pub(super) async fn play_move(
+    store: web::Data<Store>,
+    token: Token,
+    id: Id,
+    expected: IfMatch,
+    body: RawBody,
+) -> Result<HttpResponse, Problem> {
+    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&body.bytes) {
+        return Err(Problem::field("", crate::http::problem::plain(&error)));
+    }
+    let play = Command::Play { body: &body.bytes };
+    command(&store, id.0, &token.0, expected.0, body.idempotency_key(), play, StatusCode::CREATED).await
+}
+
+/// Which part of a log.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct LogParams {
+    /// Only moves after the one with this number.
+    #[serde(default)]
+    #[param(value_type = Option<u32>, minimum = 0, maximum = 2147483647, default = 0)]
+    after: After,
+    /// How many moves a page has.
+    #[serde(default)]
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
+    limit: Limit,
+}
+
+/// List the moves of a game
+///
+/// The log from the first move on, as you may see it; once the game is over, everything.
+#[utoipa::path(
+    operation_id = "list_moves", tag = "moves", security((), ("token" = [])),
+    params(("id" = Uuid, Path, description = "The game's id"), LogParams),
+    responses((status = 200, description = "A page of the log", body = MovePageOut))
+)]
+#[get("/v1/games/{id}/moves")]
+pub(super) async fn list_moves(
+    store: web::Data<Store>,
+    token: MaybeToken,
+    id: Id,
+    params: Params<LogParams>,
+) -> Result<HttpResponse, Problem> {
+    let loaded = store.load_game(id.0, token.0.as_ref(), None).await?;
+    let viewer = loaded.game.viewer(loaded.caller.map(|player| player.id));
+    let Limit(limit) = params.0.limit;
+    let mut entries = store.entries(&loaded.game, params.0.after.0, limit + 1).await?;
+    // A move that was played since the game was loaded, perhaps its last, is not of the state that the viewer is for.
+    entries.retain(|entry| entry.number <= loaded.game.moves_count);
+    let more = entries.len() > limit as usize;
+    entries.truncate(limit as usize);
+    let next_after = entries.last().filter(|_| more).map(|entry| entry.number);
+    let items = entries.iter().map(|entry| MoveOut::new(entry, viewer)).collect();
+    Ok(history(loaded.game.status).json(MovePageOut { items, next_after }))
+}
+
+/// Get a move of a game
+///
+/// One entry of the log, as you may see it.
+#[utoipa::path(
+    operation_id = "get_move", tag = "moves", security((), ("token" = [])),
+    params(("id" = Uuid, Path, description = "The game's id"),
+           ("number" = u32, Path, description = "The move's number, from 1")),
+    responses((status = 200, description = "The move", body = MoveOut))
+)]
+#[get("/v1/games/{id}/moves/{number}")]
+pub(super) async fn get_move(
+    store: web::Data<Store>,
+    token: MaybeToken,
+    id: Id,
+    number: Number,
+) -> Result<HttpResponse, Problem> {
+    let loaded = store.load_game(id.0, token.0.as_ref(), None).await?;
+    let viewer = loaded.game.viewer(loaded.caller.map(|player| player.id));
+    if number.0 > loaded.game.moves_count {
+        return Err(Problem::new(Code::NotFound, "the game has no move of that number"));
+    }
+    let entry = store.entry(&loaded.game, number.0).await?;
+    Ok(history(loaded.game.status).json(MoveOut::new(&entry, viewer)))
+}
+
+/// The beginning of an answer from a game's log: what is over never changes again and looks the same to everybody.
+fn history(status: Status) -> actix_web::HttpResponseBuilder {
+    let mut response = HttpResponse::Ok();
+    let over = matches!(status, Status::Finished | Status::Aborted);
+    if over {
+        response.insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"));
+    } else {
+        response.insert_header((header::CACHE_CONTROL, "no-cache")).insert_header((header::VARY, "Authorization"));
+    }
+    response
+}

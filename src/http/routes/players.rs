@@ -1,0 +1,105 @@
+//! Players: registering, one's own account, others.
+
+use actix_web::{HttpResponse, get, patch, post, web};
+use rand::TryRng;
+use uuid::Uuid;
+
+use crate::game::PlayerName;
+use crate::http::auth::Token;
+use crate::http::dto::{PlayerIn, ProfileIn, ProfileOut, RegistrationOut};
+use crate::http::problem::{Code, Problem};
+use crate::http::request::{Body, Id};
+use crate::store::{Headers, Store, TokenHash};
+
+/// Random bytes from the operating system.
+pub(super) fn entropy() -> Result<[u8; 32], Problem> {
+    let mut bytes = [0; 32];
+    rand::rngs::SysRng.try_fill_bytes(&mut bytes).map_err(|error| {
+        tracing::error!(%error, "the operating system gives no entropy");
+        Problem::new(Code::Unavailable, "no entropy is available")
+    })?;
+    Ok(bytes)
+}
+
+/// Register a player
+///
+/// Makes an account and its token, which is shown this once. With an `Idempotency-Key` (here at least 20 characters, since
+/// whoever knows it can have the token again: a random UUID for instance) a lost answer can be asked for again.
+#[utoipa::path(
+    operation_id = "register_player", tag = "players",
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
+    request_body = PlayerIn,
+    responses((status = 201, description = "The account and its token", body = RegistrationOut,
+               headers(("Location" = String, description = "The account"))))
+)]
+#[post("/v1/players")]
+pub(super) async fn register_player(store: web::Data<Store>, body: Body<PlayerIn>) -> Result<HttpResponse, Problem> {
+    let name = PlayerName::parse(&body.value.name).map_err(|error| Problem::text("/name", error))?;
+    let key = body.key.as_ref().map(|(text, key)| (text.as_str(), key));
+    if key.is_some_and(|(text, _)| text.len() < 20) {
+        return Err(Problem::parameter("Idempotency-Key", "a key for a registration has at least 20 characters"));
+    }
+    let registered = store.register(Uuid::now_v7(), &name, body.value.kind, entropy()?, key).await?;
+    let location = format!("/v1/players/{}", registered.profile.player.id);
+    let headers = Headers { location: Some(location), etag: None };
+    let answer = RegistrationOut { player: registered.profile.into(), token: registered.token };
+    Ok(super::send(super::json(actix_web::http::StatusCode::CREATED, headers, &answer), registered.repeated))
+}
+
+async fn own(store: &Store, token: &TokenHash) -> Result<crate::game::Player, Problem> {
+    let player = store.authenticate(token).await?;
+    player.ok_or_else(|| Problem::new(Code::Unauthenticated, "send a valid token"))
+}
+
+/// Get your account
+///
+/// The account to which the token belongs.
+#[utoipa::path(
+    operation_id = "get_me", tag = "players", security(("token" = [])),
+    responses((status = 200, description = "Your account", body = ProfileOut))
+)]
+#[get("/v1/me")]
+pub(super) async fn get_me(store: web::Data<Store>, token: Token) -> Result<web::Json<ProfileOut>, Problem> {
+    let player = own(&store, &token.0).await?;
+    let profile = store.profile(player.id).await?.ok_or_else(Problem::not_found)?;
+    Ok(web::Json(profile.into()))
+}
+
+/// Change your account
+///
+/// Gives your account another name; it is shown everywhere from then on, in games of the past too.
+#[utoipa::path(
+    operation_id = "update_me", tag = "players", security(("token" = [])),
+    request_body = ProfileIn,
+    responses((status = 200, description = "Your account", body = ProfileOut))
+)]
+#[patch("/v1/me")]
+pub(super) async fn update_me(
+    store: web::Data<Store>,
+    token: Token,
+    body: Body<ProfileIn>,
+) -> Result<web::Json<ProfileOut>, Problem> {
+    let player = own(&store, &token.0).await?;
+    let profile = match &body.value.name {
+        Some(name) => {
+            let name = PlayerName::parse(name).map_err(|error| Problem::text("/name", error))?;
+            store.rename(player.id, &name).await?
+        }
+        None => store.profile(player.id).await?.ok_or_else(Problem::not_found)?,
+    };
+    Ok(web::Json(profile.into()))
+}
+
+/// Get a player
+///
+/// What everybody may know of an account.
+#[utoipa::path(
+    operation_id = "get_player", tag = "players",
+    params(("id" = Uuid, Path, description = "The player's id")),
+    responses((status = 200, description = "The account", body = ProfileOut))
+)]
+#[get("/v1/players/{id}")]
+pub(super) async fn get_player(store: web::Data<Store>, id: Id) -> Result<web::Json<ProfileOut>, Problem> {
+    let profile = store.profile(id.0).await?.ok_or_else(Problem::not_found)?;
+    Ok(web::Json(profile.into()))
+}

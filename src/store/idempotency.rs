@@ -1,0 +1,158 @@
+//! Idempotency keys: a repeated request is answered as the first was, and changes nothing.
+//!
+//! The key's row is written by the very statement or transaction that does what was asked, so there is no moment at which
+//! one is done and the other not. Of two at once the second waits for the first, fails on the key, and reads its answer.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use sqlx::types::Json;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::StoreError;
+
+/// The constraint that a second request under the same key violates.
+pub(super) const KEY_CONSTRAINT: &str = "idempotency_keys_pkey";
+
+/// A client's key for a request, with what tells the request from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    pub(super) hash: [u8; 32],
+    pub(super) request_hash: [u8; 32],
+}
+
+impl IdempotencyKey {
+    /// The key of a request to `method` `path` with `body`.
+    pub fn new(key: &str, method: &str, path: &str, body: &[u8]) -> Self {
+        let mut request = Sha256::new();
+        request.update(method);
+        request.update([0]);
+        request.update(path);
+        request.update([0]);
+        request.update(body);
+        Self { hash: Sha256::digest(key).into(), request_hash: request.finalize().into() }
+    }
+}
+
+/// An answer as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Headers,
+    pub body: Vec<u8>,
+}
+
+/// The headers of an answer that are its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Headers {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+}
+
+/// What an earlier request under the same key did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// It played this move; the answer follows from the log.
+    Move { game_id: Uuid, number: u32 },
+    /// It was answered so.
+    Answer(Answer),
+}
+
+/// A row of `idempotency_keys`, as other statements join it.
+pub(super) struct Row {
+    pub request_hash: Vec<u8>,
+    pub game_id: Option<Uuid>,
+    pub move_number: Option<i32>,
+    pub status: Option<i16>,
+    pub headers: Option<Json<Headers>>,
+    pub body: Option<Vec<u8>>,
+}
+
+impl Row {
+    /// What the earlier request did, if it was the same one.
+    pub(super) fn into_repeat(self, key: &IdempotencyKey) -> Result<Repeat, StoreError> {
+        if self.request_hash != key.request_hash {
+            return Err(StoreError::KeyReused);
+        }
+        match (self.game_id, self.move_number, self.status, self.body) {
+            (Some(game_id), Some(number), ..) => Ok(Repeat::Move { game_id, number: number as u32 }),
+            (_, _, Some(status), Some(body)) => {
+                let headers = self.headers.map(|headers| headers.0).unwrap_or_default();
+                Ok(Repeat::Answer(Answer { status: status as u16, headers, body }))
+            }
+            _ => Err(StoreError::Corrupt("an idempotency key without an answer".into())),
+        }
+    }
+}
+
+/// What an earlier request of the player under this key did, if there was one within a day.
+pub(super) async fn find(pool: &PgPool, player: Uuid, key: &IdempotencyKey) -> Result<Option<Repeat>, StoreError> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"select request_hash, game_id, move_number, status, headers as "headers: Json<Headers>", body
+           from idempotency_keys
+           where player_id = $1 and key_hash = $2 and created_at > now() - interval '24 hours'"#,
+        player,
+        &key.hash[..],
+    )
+    .fetch_optional(pool)
+    .await?;
+    row.map(|row| row.into_repeat(key)).transpose()
+}
+
+/// Keeps an answer, in the transaction that makes it true.
+pub(super) async fn keep(
+    transaction: &mut PgConnection,
+    player: Uuid,
+    key: &IdempotencyKey,
+    answer: &Answer,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "insert into idempotency_keys (player_id, key_hash, request_hash, status, headers, body)
+         values ($1, $2, $3, $4, $5, $6)",
+        player,
+        &key.hash[..],
+        &key.request_hash[..],
+        answer.status as i16,
+        Json(&answer.headers) as _,
+        answer.body,
+    )
+    .execute(transaction)
+    .await?;
+    Ok(())
+}
+
+/// Makes room for a key whose old use is more than a day ago and has not been pruned yet.
+pub(super) async fn forget_expired(pool: &PgPool, player: Uuid, key: &IdempotencyKey) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "delete from idempotency_keys
+         where player_id = $1 and key_hash = $2 and created_at <= now() - interval '24 hours'",
+        player,
+        &key.hash[..],
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+impl super::Store {
+    /// Deletes up to `limit` keys that are older than a day; answers how many.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn prune_idempotency_keys(&self, limit: u32) -> Result<u64, StoreError> {
+        let done = sqlx::query!(
+            "delete from idempotency_keys
+             where (player_id, key_hash) in (
+                 select player_id, key_hash from idempotency_keys
+                 where created_at <= now() - interval '24 hours'
+                 order by created_at limit $1 for update skip locked)",
+            i64::from(limit),
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(done.rows_affected())
+    }
+}

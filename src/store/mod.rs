@@ -1,0 +1,74 @@
+//! Layer 3: the only SQL. Loads games, lets them handle commands, writes what changed in one atomic step.
+//!
+//! Statements are sqlx's checked macros, but for lists, whose filters vary. A move costs two round trips: one statement
+//! that reads everything (who asks, the game, an earlier answer under the same key) and one that writes everything,
+//! guarded by the version; a write that loses the race is judged again on the new state.
+
+mod error;
+mod games;
+mod idempotency;
+mod list;
+mod moves;
+mod players;
+
+use std::time::Duration;
+
+use sqlx::PgPool;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+pub use error::StoreError;
+pub use games::{Created, Loaded, Updated};
+pub use idempotency::{Answer, Headers, IdempotencyKey, Repeat};
+pub use list::{Filter, Page};
+pub use players::{Profile, Registered};
+
+static MIGRATIONS: Migrator = sqlx::migrate!();
+
+/// SHA-256 of a token: all that the server keeps of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenHash(pub [u8; 32]);
+
+/// The database of one server.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pool: PgPool,
+}
+
+impl Store {
+    /// Opens a pool of at most `connections`; they are made when they are needed, so this succeeds while the database is
+    /// away.
+    pub fn open(options: PgConnectOptions, connections: u32) -> Self {
+        let pool = PgPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(Duration::from_secs(5))
+            // A lost connection is noticed by the statement that uses it; asking first would be a round trip more.
+            .test_before_acquire(false)
+            .connect_lazy_with(options);
+        Self { pool }
+    }
+
+    /// Brings the schema up to date.
+    ///
+    /// # Errors
+    /// The database cannot be reached, or has migrations that this server does not know.
+    pub async fn migrate(&self) -> Result<(), sqlx::migrate::MigrateError> {
+        MIGRATIONS.run(&self.pool).await
+    }
+
+    /// Whether the database answers and has all migrations of this server.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn is_ready(&self) -> Result<bool, StoreError> {
+        let newest = MIGRATIONS.iter().map(|migration| migration.version).max();
+        let applied: Option<i64> =
+            sqlx::query_scalar("select max(version) from _sqlx_migrations where success").fetch_one(&self.pool).await?;
+        Ok(applied >= newest)
+    }
+
+    /// Ends all connections once what they are doing is done.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}

@@ -1,0 +1,3 @@
+//! Layer 4, beside `http`: work that no request waits for. Each worker has a `run_once` that the loops in `app` call.
+
+pub mod pruning;
