@@ -3,6 +3,9 @@
 //! The cluster is made for this run, in memory where there is some, and deleted afterwards; nothing in it survives a
 //! crash. The command finds it by two variables: `TEST_ADMIN_URL`, for a superuser who may create databases, and
 //! `DATABASE_URL`, an empty database `tavola`. The exit status is the command's.
+//!
+//! `testdb --migrate DIRECTORY COMMAND` applies the migrations of that directory to `tavola` first. They are read when it
+//! runs, not when it is built, so that it serves to check the queries of a source that does not compile yet.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,6 +14,8 @@ use std::process::{ExitCode, ExitStatus};
 use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use sqlx::migrate::Migrator;
+use sqlx::{Connection, PgConnection};
 use tavola::embedded::{self, Durability, Embedded};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,7 +40,13 @@ async fn main() -> ExitCode {
 
 async fn run() -> anyhow::Result<ExitCode> {
     let mut words = std::env::args_os().skip(1);
-    let Some(program) = words.next() else { bail!("usage: testdb COMMAND [ARGUMENT]...") };
+    let mut program = words.next();
+    let mut migrations = None;
+    if program.as_deref() == Some("--migrate".as_ref()) {
+        migrations = words.next().map(PathBuf::from);
+        program = words.next();
+    }
+    let Some(program) = program else { bail!("usage: testdb [--migrate DIRECTORY] COMMAND [ARGUMENT]...") };
     let arguments: Vec<OsString> = words.collect();
 
     // Listened to from here on: an interrupt while the cluster starts must not leave it behind.
@@ -50,6 +61,9 @@ async fn run() -> anyhow::Result<ExitCode> {
     let outcome = async {
         let cluster = Embedded::start(&dir, bin.as_deref(), Durability::None)?;
         cluster.ensure_database("tavola").await?;
+        if let Some(directory) = &migrations {
+            migrate(directory, &cluster.url("tavola")).await.context("cannot migrate")?;
+        }
         let mut child = Command::new(&program)
             .args(arguments)
             .env("TEST_ADMIN_URL", cluster.url("postgres"))
@@ -70,6 +84,13 @@ async fn run() -> anyhow::Result<ExitCode> {
     .await;
     embedded::remove(&dir)?;
     Ok(exit_code(outcome?))
+}
+
+async fn migrate(directory: &Path, url: &str) -> anyhow::Result<()> {
+    let migrator = Migrator::new(directory).await?;
+    let mut connection = PgConnection::connect(url).await?;
+    migrator.run(&mut connection).await?;
+    Ok(connection.close().await?)
 }
 
 /// A directory in memory if there is enough of it, else the temporary directory.
