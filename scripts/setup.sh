@@ -46,15 +46,17 @@ for candidate in apt-get dnf apk pacman brew; do
     fi
 done
 
-# Runs a command as root; fails if that would need a password.
+# Whether we may install without asking anybody. Homebrew wants an ordinary user, the others root.
+may_install() {
+    case $manager in
+        '') return 1 ;;
+        brew) [ "$(id -u)" -ne 0 ] ;;
+        *) [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null ;;
+    esac
+}
+
 as_root() {
-    if [ "$(id -u)" -eq 0 ]; then
-        "$@"
-    elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-        sudo -n "$@"
-    else
-        return 1
-    fi
+    if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
 # The command by which a person would install packages.
@@ -70,6 +72,7 @@ advice() {
 
 apt_updated=
 install() {
+    may_install || return 1
     say "installing $*"
     case $manager in
         apt-get)
@@ -80,8 +83,7 @@ install() {
         dnf) as_root dnf install -y -q "$@" ;;
         apk) as_root apk add -q "$@" ;;
         pacman) as_root pacman -S --noconfirm --needed "$@" ;;
-        brew) [ "$(id -u)" -ne 0 ] && brew install --quiet "$@" ;;
-        *) return 1 ;;
+        brew) brew install --quiet "$@" ;;
     esac >&2 </dev/null
 }
 

@@ -1,7 +1,8 @@
 //! The private cluster on a real PostgreSQL: it keeps what it was given, whatever is killed, and serves one owner.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -219,6 +220,14 @@ fn what_cannot_work_says_why() {
     let error = Embedded::start(&scratch.0, Some(Path::new("/nonexistent")), Durability::None);
     let error = error.expect_err("there are no programs").to_string();
     assert!(error.contains("/nonexistent") && error.contains("TAVOLA_PG_BIN"), "{error}");
+
+    if nix::unistd::geteuid().is_root() {
+        let closed = Scratch::new("");
+        std::fs::create_dir(&closed.0).expect("it is created");
+        std::fs::set_permissions(&closed.0, Permissions::from_mode(0o700)).expect("it is ours");
+        let error = start(&closed.0.join("data")).expect_err("PostgreSQL cannot get there");
+        assert!(matches!(&error, EmbeddedError::NotTraversable { blocked, .. } if *blocked == closed.0), "{error:?}");
+    }
 
     scratch.start().stop().expect("it stops");
     let version = scratch.0.join("cluster/PG_VERSION");

@@ -34,7 +34,7 @@ const TAIL: usize = 15;
 pub(super) struct Directory {
     path: PathBuf,
     /// Holds the lock. It ends with the process, however that ends, and is not inherited by PostgreSQL.
-    _lock: File,
+    lock: File,
 }
 
 impl Directory {
@@ -52,11 +52,11 @@ impl Directory {
         }
         // PostgreSQL compares paths as text, and is started in another working directory than ours.
         let path = dir.canonicalize().map_err(EmbeddedError::io("find", dir))?;
-        let lock = Directory::lock(&path)?;
-        Ok(Directory { path, _lock: lock })
+        let lock = Directory::take_lock(&path)?;
+        Ok(Directory { path, lock })
     }
 
-    fn lock(dir: &Path) -> Result<File, EmbeddedError> {
+    fn take_lock(dir: &Path) -> Result<File, EmbeddedError> {
         let path = dir.join("owner.lock");
         let mut file = OpenOptions::new()
             .read(true)
@@ -177,6 +177,14 @@ impl Directory {
         };
         let (file, start) = open().map_err(EmbeddedError::io("open", &path))?;
         Ok(Log { path: path.clone(), file, start })
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Closing the file would not do at once: a process that another thread is just starting has a copy of it for a
+        // moment. A failure leaves it to that.
+        let _ = self.lock.unlock();
     }
 }
 
