@@ -3,13 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::state::State;
+use super::state::{KEYS_TO_WIN, State};
 use crate::rulesets::cards::{Card, Symbol, SymbolSet};
 use crate::rulesets::random::Random;
 use crate::rulesets::{EndReason, Illegal, Seat};
-
-/// Keys that win the game (L9).
-const KEYS_TO_WIN: usize = 7;
 
 /// A position of the cross.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]

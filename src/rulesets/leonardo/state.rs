@@ -9,8 +9,11 @@ use crate::rulesets::cards::{COPIES, Card, DECK, SymbolSet, deck};
 use crate::rulesets::random::Random;
 use crate::rulesets::{EndReason, Seat, TurnLimit};
 
-/// Cards in a full hand (L2).
+/// Cards in a full hand (L2), and as many in a cross.
 pub(super) const HAND: usize = 5;
+
+/// Keys that win the game (L9).
+pub(super) const KEYS_TO_WIN: usize = 7;
 
 /// Options of `leonardo`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -28,7 +31,7 @@ pub struct Options {
 pub struct State {
     pub(super) turns_taken: u32,
     pub(super) turn_limit: Option<u32>,
-    /// Whose turn it is; the last mover's seat when the game is over.
+    /// Whose turn it is; when the game is over, who took the last one.
     pub(super) turn: Seat,
     pub(super) over: Option<EndReason>,
     /// The last element is the top.
@@ -84,8 +87,23 @@ impl State {
         (seat + 1) % self.seats.len() as Seat
     }
 
-    /// Checks that every card is there in its two copies, hands are sorted and full, and seats exist.
+    /// Cards outside the crosses and hands: deck and discard pile hold them together, whatever the turn.
+    pub(super) fn table_cards(seats: usize) -> u32 {
+        (DECK - 2 * HAND * seats) as u32
+    }
+
+    /// Reshuffles in that many turns (L8). A turn moves one card from the deck to the discard pile; the turn after the
+    /// deck's last card makes a new deck.
+    pub(super) fn reshuffles_in(turns: u32, seats: usize) -> u32 {
+        turns / (State::table_cards(seats) + 1)
+    }
+
+    /// Checks seats, the cards in their two copies, the hands, the Keys, and that the numbers of turns, discards and
+    /// reshuffles agree. In a state that passes no move can fail but by the rules.
     pub(super) fn check(&self) -> Result<(), &'static str> {
+        if !(2..=4).contains(&self.seats.len()) || usize::from(self.turn) >= self.seats.len() {
+            return Err("no such seat");
+        }
         let mut copies = [0; Card::COUNT];
         let laid = self.seats.iter().flat_map(|seat| seat.cross.iter().chain(&seat.hand));
         for card in laid.chain(&self.deck).chain(&self.discard) {
@@ -94,22 +112,33 @@ impl State {
         if copies != [COPIES; Card::COUNT] {
             return Err("cards are missing or double");
         }
-        if !(2..=4).contains(&self.seats.len()) || usize::from(self.turn) >= self.seats.len() {
-            return Err("no such seat");
+        // The turn that wins ends before its draw and counts as a turn (L9); nobody else ever has seven Keys.
+        let won = self.over == Some(EndReason::Completed);
+        for (seat, own) in (0..).zip(&self.seats) {
+            let winner = won && seat == self.turn;
+            if !own.hand.is_sorted() || own.hand.len() != HAND - usize::from(winner) {
+                return Err("a hand is out of order or has the wrong size");
+            }
+            if !own.keys.without(SymbolSet::ALL).is_empty() || (own.keys.len() >= KEYS_TO_WIN) != winner {
+                return Err("the Keys do not belong to this point of a game");
+            }
         }
-        if self
-            .seats
-            .iter()
-            .any(|seat| !seat.hand.is_sorted() || seat.keys.without(SymbolSet::ALL) != SymbolSet::default())
-        {
-            return Err("a hand or the Keys are out of order");
+        // No game gets near this many turns, and counting them cannot overflow.
+        if self.turns_taken > u32::MAX / 2 {
+            return Err("the number of turns is impossible");
         }
-        // Only the turn that wins ends before its draw (L9).
-        let short = self.seats.iter().filter(|seat| seat.hand.len() < HAND).count();
-        if short > usize::from(self.over == Some(EndReason::Completed)) {
-            return Err("a hand is short of cards");
+        let draws = self.turns_taken.checked_sub(u32::from(won)).ok_or("a game was won before the first turn")?;
+        let discards = draws % (State::table_cards(self.seats.len()) + 1) + u32::from(won);
+        if self.discard.len() as u32 != discards || self.reshuffles != State::reshuffles_in(draws, self.seats.len()) {
+            return Err("the discard pile does not fit the number of turns");
         }
-        Ok(())
+        let limit_reached = self.turn_limit.is_some_and(|limit| self.turns_taken >= limit);
+        match self.over {
+            None if limit_reached => Err("the turn limit is overstepped"),
+            Some(EndReason::TurnLimit) if !limit_reached => Err("the turn limit is not reached"),
+            None | Some(EndReason::Completed | EndReason::TurnLimit) => Ok(()),
+            Some(_) => Err("the rules end no game for that reason"),
+        }
     }
 }
 

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::moves::Event;
-use super::state::{Options, SeatState, State};
+use super::state::{HAND, KEYS_TO_WIN, Options, SeatState, State};
 use crate::rulesets::cards::{Card, Symbol, SymbolSet, deck};
 use crate::rulesets::random::Stream;
-use crate::rulesets::{Seat, Viewer};
+use crate::rulesets::{EndReason, Seat, Viewer};
 
 /// The table of a game of `leonardo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -33,6 +33,7 @@ pub struct SeatView {
     /// In catalogue order; null where it is hidden from you.
     #[schema(required)]
     pub hand: Option<Vec<Card>>,
+    /// Cards in the hand: five, but four for a winner, who no longer draws (L9).
     pub hand_count: u8,
     /// In catalogue order.
     pub keys: Vec<Symbol>,
@@ -104,7 +105,7 @@ pub(super) fn determinize(view: &View, to_act: Option<Seat>, options: &Options, 
         .iter()
         .map(|seat| {
             let CrossView { center, up, right, down, left } = seat.cross;
-            let mut hand: ArrayVec<Card, 5> = match &seat.hand {
+            let mut hand: ArrayVec<Card, HAND> = match &seat.hand {
                 Some(cards) => cards.iter().copied().collect(),
                 None => unseen.drain(..usize::from(seat.hand_count)).collect(),
             };
@@ -114,15 +115,21 @@ pub(super) fn determinize(view: &View, to_act: Option<Seat>, options: &Options, 
             SeatState { cross: [center, up, right, down, left], hand, keys, bonus_key_taken: seat.bonus_key_taken }
         })
         .collect();
+    let winner = (0..).zip(&view.seats).find(|(_, seat)| seat.keys.len() >= KEYS_TO_WIN).map(|(seat, _)| seat);
+    let over = match (to_act, winner) {
+        (Some(_), _) => None,
+        (None, Some(_)) => Some(EndReason::Completed),
+        (None, None) => Some(EndReason::TurnLimit),
+    };
     State {
         turns_taken: view.turns_taken,
         turn_limit: options.turn_limit.turns(),
-        turn: to_act.unwrap_or(0),
-        over: None,
+        // Who took the last turn of a game that the limit ended is not in the view, and decides nothing any more.
+        turn: to_act.or(winner).unwrap_or(0),
+        over,
         deck: unseen.into_iter().collect(),
         discard: view.discard.iter().copied().collect(),
-        // Not to be known from a view; what it decides, the order of later decks, is open anyway.
-        reshuffles: 0,
+        reshuffles: State::reshuffles_in(view.turns_taken - u32::from(winner.is_some()), view.seats.len()),
         seats,
     }
 }
