@@ -93,12 +93,11 @@ fn code_of(source: &str) -> String {
 
 /// Length of the string literal (or raw identifier's mark) that the text begins with.
 fn literal_length(text: &str) -> usize {
-    let marks = text[1..].bytes().take_while(|byte| *byte == b'#').count();
-    if text.starts_with('r') {
-        let opening = format!("{}\"", "#".repeat(marks));
+    if let Some(raw) = text.strip_prefix('r') {
+        let marks = raw.bytes().take_while(|byte| *byte == b'#').count();
         let closing = format!("\"{}", "#".repeat(marks));
-        let Some(body) = text[1..].strip_prefix(&opening) else { return 1 + marks };
-        return body.find(&closing).map_or(text.len(), |end| 1 + opening.len() + end + closing.len());
+        let Some(body) = raw[marks..].strip_prefix('"') else { return 1 + marks };
+        return body.find(&closing).map_or(text.len(), |end| 1 + marks + 1 + end + closing.len());
     }
     let mut escaped = false;
     let end = text[1..].bytes().position(|byte| {

@@ -73,7 +73,9 @@ impl Case {
             let mut table = Table::<R>::deal(self)?;
             loop {
                 let count = table.check(seen)?;
-                let Some(choice) = self.choice(made.len(), count) else { return Ok(()) };
+                let Some(choice) = self.choice(made.len(), count, || table.rare_move(made.len())) else {
+                    return Ok(());
+                };
                 if made.len() >= ENDLESS {
                     return Err("the game does not end".into());
                 }
@@ -87,13 +89,15 @@ impl Case {
         })
     }
 
-    /// Which of `count` moves is made at a ply; none: the game is over, or the case stops here.
-    fn choice(&self, ply: usize, count: usize) -> Option<u32> {
+    /// Which of `count` moves is made at a ply; none: the game is over, or the case stops here. In every other game
+    /// `rare` chooses.
+    fn choice(&self, ply: usize, count: usize, rare: impl FnOnce() -> usize) -> Option<u32> {
         if count == 0 {
             return None;
         }
         match &self.choices {
             Some(choices) => choices.get(ply).copied(),
+            None if self.tester().stream(u64::MAX).below(2) == 0 => Some(rare() as u32),
             None => Some(self.tester().stream(2 * ply as u64).below(count as u32)),
         }
     }

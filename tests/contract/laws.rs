@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tavola::rulesets::random::{Random, Stream};
 use tavola::rulesets::registry::{AnyState, RulesetId};
 use tavola::rulesets::{EndReason, Meta, Ranked, Ruleset, Seat, Viewer};
@@ -15,7 +15,7 @@ use crate::facts::Codes;
 use crate::{refusals, secrecy};
 
 /// The costly laws are checked at every so many-th ply.
-const COSTLY: u32 = 10;
+const COSTLY: u32 = 16;
 
 /// Breaks a law unless the condition holds.
 macro_rules! law {
@@ -211,6 +211,20 @@ impl<R: Ruleset> Table<R> {
         Ok(())
     }
 
+    /// The place of a random move, every kind of move (by the fields that it has) being as likely: so that games meet
+    /// the moves that are seldom legal.
+    pub fn rare_move(&self, ply: usize) -> usize {
+        let mut kinds: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (place, mv) in self.moves.iter().enumerate() {
+            let mv = json_value(mv);
+            let fields = mv.as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>().concat();
+            kinds.entry(format!("{}{fields}", mv["type"])).or_default().push(place);
+        }
+        let mut tester = self.tester.stream(2 * ply as u64);
+        let kind = kinds.values().nth(tester.below(kinds.len() as u32) as usize).expect("there is a move");
+        kind[tester.below(kind.len() as u32) as usize]
+    }
+
     /// Makes the move with that place in the list and checks the laws of what it did.
     pub fn play(&mut self, place: usize, seen: &mut Seen) -> Result<(), String> {
         let seat = R::to_act(&self.state).ok_or("the game is over")?;
@@ -265,7 +279,7 @@ impl<R: Ruleset> Table<R> {
             law!(R::META.end_reasons.contains(&reason), "{reason:?} is no declared end reason");
         }
         let next = R::to_act(after);
-        match places("turn_passed").last() {
+        match places("turn_passed").next_back() {
             Some(place) if end.is_none() => {
                 law!(story[place]["seat"] == json_value(&next), "turn_passed names another seat than the one to act");
             }

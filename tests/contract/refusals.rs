@@ -61,12 +61,11 @@ pub fn only_listed_moves_are_accepted<R: Ruleset>(
     Ok(())
 }
 
-/// State and events after a move; none if it is refused, which must leave both untouched.
-fn accepted<R: Ruleset>(
-    table: &Table<R>,
-    seat: Seat,
-    mv: &R::Move,
-) -> Result<Option<(R::State, Vec<R::Event>)>, String> {
+/// State and events.
+type After<R> = (<R as Ruleset>::State, Vec<<R as Ruleset>::Event>);
+
+/// What there is after a move; none if it is refused, which must leave both untouched.
+fn accepted<R: Ruleset>(table: &Table<R>, seat: Seat, mv: &R::Move) -> Result<Option<After<R>>, String> {
     let (mut state, mut events) = (table.state.clone(), Vec::new());
     match R::apply(&mut state, seat, mv, &table.random, &mut events) {
         Ok(()) => Ok(Some((state, events))),
@@ -87,12 +86,18 @@ fn strange_move<R: Ruleset>(table: &Table<R>, tester: &mut Stream) -> Option<R::
     }
     let mut value = json_value(mv);
     for _ in 0..=pick(2) {
-        let donor = json_value(&table.moves[pick(table.moves.len())]);
+        let others = if table.earlier.is_empty() || pick(2) == 0 { &table.moves } else { &table.earlier };
+        let donor = json_value(&others[pick(others.len())]);
         let fields = value.as_object_mut()?;
         let name = fields.keys().nth(pick(fields.len()))?.clone();
         match pick(4) {
             0 => drop(fields.remove(&name)),
-            1 => fields.extend(donor.as_object()?.clone()),
+            // Some fields, and all that the move lacks, come from another move.
+            1 => donor.as_object()?.iter().for_each(|(name, value)| {
+                if !fields.contains_key(name) || pick(3) == 0 {
+                    fields.insert(name.clone(), value.clone());
+                }
+            }),
             _ => {
                 let strange = strange_value(&fields[&name], &table.codes.cards, &mut pick);
                 fields.insert(name, strange);

@@ -7,7 +7,7 @@ use tavola::rulesets::registry::{AnyState, RulesetId};
 use crate::options;
 
 /// A game is damaged at every so many-th ply.
-const EVERY: usize = 37;
+const EVERY: usize = 67;
 
 /// Uses a state in every way.
 fn use_up(state: &AnyState, seats: u8, random: &Random) {

@@ -21,7 +21,9 @@ pub enum Position {
 }
 
 impl Position {
-    const ALL: [Position; 5] = [Position::Center, Position::Up, Position::Right, Position::Down, Position::Left];
+    /// All five, in the order of the cross.
+    pub(super) const ALL: [Position; 5] =
+        [Position::Center, Position::Up, Position::Right, Position::Down, Position::Left];
 }
 
 /// A move in `leonardo`.
