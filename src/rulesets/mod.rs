@@ -12,6 +12,7 @@ mod coded;
 pub mod cards;
 pub mod leonardo;
 pub mod leopard;
+pub mod quintis_fontis;
 pub mod random;
 pub mod registry;
 pub mod siggil;

@@ -305,6 +305,7 @@ macro_rules! registry {
 
 registry! {
     "leonardo" => leonardo::Leonardo,
+    "quintis-fontis" => quintis_fontis::QuintisFontis,
     "leopard" => leopard::Leopard,
     "siggil" => siggil::Siggil,
 }
