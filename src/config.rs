@@ -25,6 +25,15 @@ pub enum Command {
     Migrate(Settings),
     /// Print the OpenAPI document
     Openapi,
+    /// Check records of finished games, offline
+    ///
+    /// A record is what GET /v1/games/{id}/record answers with. Checks commitment, seeds, shuffle, the legality of every move,
+    /// outcome and digest. Prints one line for each file; the exit status is 0 if all are good.
+    Verify {
+        /// Files with one record each
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
 }
 
 /// How the log looks.

@@ -11,4 +11,5 @@ pub mod http;
 pub mod rulesets;
 pub mod store;
 pub mod telemetry;
+pub mod verify;
 pub mod workers;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use tavola::config::{Cli, Command};
-use tavola::{app, http, telemetry};
+use tavola::{app, http, telemetry, verify};
 
 #[actix_web::main]
 async fn main() -> ExitCode {
@@ -19,6 +19,11 @@ async fn main() -> ExitCode {
             print!("{}", http::openapi::pretty());
             Ok(())
         }
+        Command::Verify { files } => match verify::verify(&files, &mut std::io::stdout()) {
+            Ok(true) => Ok(()),
+            Ok(false) => return ExitCode::FAILURE,
+            Err(error) => Err(error.into()),
+        },
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,11 +5,13 @@
 
 mod error;
 mod log;
+mod record;
 mod seats;
 mod viewer;
 
 pub use error::GameError;
 pub use log::{Entry, replay};
+pub use record::{Record, RecordError};
 pub use seats::{Entropy, InvalidText, Player, PlayerKind, PlayerName, SeatStatus, SeatedPlayer};
 
 use serde::{Deserialize, Serialize};
@@ -281,15 +283,16 @@ impl Game {
         self.ruleset.options(&self.options, self.seat_count)
     }
 
-    /// The chance of the game (fairness 3); only of use once the seats are final.
-    pub fn random(&self) -> Random {
+    /// The seed from which the game's chance follows (fairness 3); only of use once the seats are final. As secret as the
+    /// server's seed.
+    pub fn game_seed(&self) -> [u8; 32] {
         let entropies = self.seats.iter().map(|taken| taken.entropy.as_str());
-        Random::new(game_seed(
-            &self.server_seed.0,
-            &self.id.hyphenated().to_string(),
-            self.ruleset.meta().slug,
-            entropies,
-        ))
+        game_seed(&self.server_seed.0, &self.id.hyphenated().to_string(), self.ruleset.meta().slug, entropies)
+    }
+
+    /// The chance of the game.
+    pub fn random(&self) -> Random {
+        Random::new(self.game_seed())
     }
 
     /// The state at the deal, before any move.

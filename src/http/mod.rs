@@ -2,6 +2,7 @@
 
 mod auth;
 mod dto;
+mod language;
 pub mod openapi;
 mod problem;
 mod request;
@@ -15,6 +16,7 @@ use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::http::{Method, header};
 use actix_web::middleware::{Compress, Next, from_fn};
 use actix_web::{App, HttpMessage, HttpRequest, HttpResponse, web};
+use serde_json::Value;
 use tracing_actix_web::{RequestId, TracingLogger};
 use utoipa_actix_web::AppExt;
 use utoipa_swagger_ui::{Config, SwaggerUi};
@@ -30,6 +32,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Document {
     /// The document, ready to be sent.
     pub json: String,
+    /// The document itself.
+    value: Value,
     /// Every path with the methods that it takes; `{…}` stands for any segment.
     paths: Vec<(Vec<String>, Vec<Method>)>,
 }
@@ -44,7 +48,12 @@ impl Document {
             let methods = methods.filter_map(|(name, _)| Method::from_bytes(name.to_uppercase().as_bytes()).ok());
             (path.split('/').map(str::to_owned).collect(), methods.collect())
         });
-        Self { paths: paths.collect(), json: document.to_string() }
+        Self { paths: paths.collect(), json: document.to_string(), value: document }
+    }
+
+    /// A component as a JSON Schema of its own (2020-12), with all that it refers to.
+    fn json_schema(&self, component: &str) -> Value {
+        openapi::json_schema(&self.value, component)
     }
 
     /// The methods that a path takes; none if there is no such path.

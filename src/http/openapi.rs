@@ -74,6 +74,11 @@ const ERRORS: &[(&str, &[Code])] = &[
     ),
     ("list_moves", &[Code::NotFound]),
     ("get_move", &[Code::NotFound]),
+    ("list_rulesets", &[]),
+    ("get_ruleset", &[Code::NotFound]),
+    ("get_state", &[Code::NotSeated, Code::NotFound]),
+    ("get_fairness", &[Code::NotFound]),
+    ("get_record", &[Code::NotFound, Code::GameNotFinished]),
     ("healthz", &[]),
     ("readyz", &[]),
     ("get_openapi", &[]),
@@ -116,9 +121,11 @@ fn base() -> OpenApi {
     base.tags = Some(
         [
             ("players", "Accounts."),
+            ("rulesets", "The games that can be played, and all that one needs to play them."),
             ("games", "Creating and finding games, looking at one."),
             ("seats", "Taking a seat, leaving it, starting, resigning."),
             ("moves", "Legal moves, playing, the log."),
+            ("history", "Any past state of a game, its fairness, its record."),
             ("operations", "Health, this document, pages about problems."),
         ]
         .into_iter()
@@ -144,7 +151,10 @@ fn common_errors(operation: &Value) -> Vec<Code> {
     if parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key") {
         codes.push(Code::IdempotencyKeyReused);
     }
-    if !matches!(operation["operationId"].as_str(), Some("healthz" | "get_openapi" | "get_problem")) {
+    if !matches!(
+        operation["operationId"].as_str(),
+        Some("healthz" | "get_openapi" | "get_problem" | "list_rulesets" | "get_ruleset")
+    ) {
         codes.push(Code::Unavailable);
     }
     codes
@@ -320,6 +330,39 @@ fn drop_orphans(document: &mut Value) {
         if schemas.len() == before {
             return;
         }
+    }
+}
+
+/// A component as a JSON Schema of its own (2020-12): what it refers to stands in its `$defs`.
+pub fn json_schema(document: &Value, component: &str) -> Value {
+    const FROM: &str = "#/components/schemas/";
+    let schemas = &document["components"]["schemas"];
+    let mut schema = schemas[component].clone();
+    let (mut definitions, mut missing) = (Map::new(), references(&schema));
+    while let Some(name) = missing.pop() {
+        if !definitions.contains_key(&name) {
+            missing.extend(references(&schemas[&name]));
+            definitions.insert(name.clone(), schemas[&name].clone());
+        }
+    }
+    definitions.sort_keys();
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    if !definitions.is_empty() {
+        schema["$defs"] = definitions.into();
+    }
+    let text = schema.to_string().replace(FROM, "#/$defs/");
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// The names of the components that a schema refers to.
+fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        Value::Object(object) => {
+            let own = object.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+            own.map(str::to_owned).into_iter().chain(object.values().flat_map(references)).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -71,6 +71,8 @@ codes! {
         "The operation is for games that are being played; this one has not started or is over.";
     GameNotOpen 409 "game-not-open", "The game is not open",
         "The operation is for games that wait for players; this one has started or is over.";
+    GameNotFinished 409 "game-not-finished", "The game is not finished",
+        "The operation is for games that have been played to an end; this one goes on, has not started or was called off.";
     SeatTaken 409 "seat-taken", "The seat is taken",
         "Somebody sits there, or no seat is free.";
     AlreadySeated 409 "already-seated", "You sit at this table already",

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::random::Random;
 use super::{CardFace, Term, Text};
 
 coded! {
@@ -53,6 +54,13 @@ impl Card {
 /// The deck before it is shuffled (fairness 8): copy 1, then copy 2, each in catalogue order.
 pub fn deck() -> [Card; DECK] {
     std::array::from_fn(|i| Card::at(i % Card::COUNT))
+}
+
+/// The deck as it is shuffled for the deal, from the top (fairness 7).
+pub fn shuffled(random: &Random) -> [Card; DECK] {
+    let mut cards = deck();
+    random.stream(1).shuffle(&mut cards);
+    cards
 }
 
 /// A set of symbols, for states and snapshots; views list the codes.

@@ -68,6 +68,19 @@ pub enum EndReason {
     Aborted,
 }
 
+impl EndReason {
+    /// In words.
+    pub fn name(self) -> Text {
+        match self {
+            EndReason::Completed => Text { en: "played to the end", ru: "сыграно до конца" },
+            EndReason::TurnLimit => Text { en: "turn limit reached", ru: "достигнут предел ходов" },
+            EndReason::Resignation => Text { en: "resignation", ru: "игрок сдался" },
+            EndReason::Timeout => Text { en: "time is up", ru: "время вышло" },
+            EndReason::Aborted => Text { en: "called off", ru: "игра отменена" },
+        }
+    }
+}
+
 /// One line of a ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Ranked {
@@ -181,6 +194,9 @@ pub trait Ruleset: Sized + 'static {
 
     /// Deals. `options` are resolved ones and `seats` is within [`Meta::seats`].
     fn setup(options: &Self::Options, seats: u8, random: &Random) -> Self::State;
+
+    /// The codes of the cards as they are shuffled for the (first) deal, from the top.
+    fn shuffled(seats: u8, random: &Random) -> Vec<&'static str>;
 
     /// The seat that must move; none exactly when the game is over.
     fn to_act(state: &Self::State) -> Option<Seat>;

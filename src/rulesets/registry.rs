@@ -152,6 +152,18 @@ macro_rules! registry {
                 }
             }
 
+            /// The codes of the cards as they are shuffled for the (first) deal, from the top.
+            pub fn shuffled(self, seats: u8, random: &Random) -> Vec<&'static str> {
+                match self { $(RulesetId::$name => $module::$name::shuffled(seats, random),)+ }
+            }
+
+            /// The names of the schemas of its options and of its moves in the OpenAPI document.
+            pub fn schema_names(self) -> (String, String) {
+                match self {
+                    $(RulesetId::$name => ($module::Options::name().into_owned(), $module::Move::name().into_owned()),)+
+                }
+            }
+
             /// Every card, symbol and layout of the ruleset.
             pub fn catalogue(self) -> Catalogue {
                 match self { $(RulesetId::$name => $module::$name::catalogue(),)+ }

@@ -1,14 +1,16 @@
 //! The operations, one file per resource.
 
 mod games;
+mod history;
 mod moves;
 mod operations;
 mod players;
+mod rulesets;
 mod seats;
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header;
+use actix_web::{HttpResponse, HttpResponseBuilder};
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use super::dto::{GameOut, MoveAnswerOut, MoveOut};
@@ -24,6 +26,8 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(players::get_me)
         .service(players::update_me)
         .service(players::get_player)
+        .service(rulesets::list_rulesets)
+        .service(rulesets::get_ruleset)
         .service(games::create_game)
         .service(games::list_games)
         .service(games::get_game)
@@ -35,6 +39,9 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(moves::play_move)
         .service(moves::list_moves)
         .service(moves::get_move)
+        .service(history::get_state)
+        .service(history::get_fairness)
+        .service(history::get_record)
         .service(operations::healthz)
         .service(operations::readyz)
         .service(operations::get_openapi)
@@ -69,6 +76,18 @@ fn move_answer(game: &Game, entry: &Entry, player: &Player) -> Answer {
 
 fn location(game: &Game) -> String {
     format!("/v1/games/{}", game.id)
+}
+
+/// The beginning of an answer about a game's past. What is over never changes again; if it looks the same to everybody too, it
+/// may be kept for ever.
+fn past(game: &Game, same_to_all: bool) -> HttpResponseBuilder {
+    let mut response = HttpResponse::Ok();
+    if game.is_over() && same_to_all {
+        response.insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"));
+    } else {
+        response.insert_header((header::CACHE_CONTROL, "no-cache")).insert_header((header::VARY, "Authorization"));
+    }
+    response
 }
 
 /// Sends an answer, marked if it is that to an earlier request.

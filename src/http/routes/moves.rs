@@ -6,8 +6,8 @@ use actix_web::{HttpResponse, get, post, web};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::command;
-use crate::game::{Command, GameError, Status};
+use super::{command, past};
+use crate::game::{Command, GameError};
 use crate::http::auth::{MaybeToken, Token};
 use crate::http::dto::{LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut};
 use crate::http::problem::{Code, Problem};
@@ -110,7 +110,7 @@ pub(super) async fn list_moves(
     entries.truncate(limit as usize);
     let next_after = entries.last().filter(|_| more).map(|entry| entry.number);
     let items = entries.iter().map(|entry| MoveOut::new(entry, viewer)).collect();
-    Ok(history(loaded.game.status).json(MovePageOut { items, next_after }))
+    Ok(past(&loaded.game, true).json(MovePageOut { items, next_after }))
 }
 
 /// Get a move of a game
@@ -135,17 +135,5 @@ pub(super) async fn get_move(
         return Err(Problem::new(Code::NotFound, "the game has no move of that number"));
     }
     let entry = store.entry(&loaded.game, number.0).await?;
-    Ok(history(loaded.game.status).json(MoveOut::new(&entry, viewer)))
-}
-
-/// The beginning of an answer from a game's log: what is over never changes again and looks the same to everybody.
-fn history(status: Status) -> actix_web::HttpResponseBuilder {
-    let mut response = HttpResponse::Ok();
-    let over = matches!(status, Status::Finished | Status::Aborted);
-    if over {
-        response.insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"));
-    } else {
-        response.insert_header((header::CACHE_CONTROL, "no-cache")).insert_header((header::VARY, "Authorization"));
-    }
-    response
+    Ok(past(&loaded.game, true).json(MoveOut::new(&entry, viewer)))
 }

@@ -6,7 +6,7 @@ mod state;
 mod tests;
 mod view;
 
-use super::cards::{card_faces, symbol_terms};
+use super::cards::{card_faces, shuffled, symbol_terms};
 use super::random::{Random, Stream};
 use super::{Catalogue, EndReason, Meta, OptionError, Ranked, Seat, Text, Viewer, rank_by};
 
@@ -54,6 +54,10 @@ impl super::Ruleset for Leonardo {
 
     fn setup(options: &Options, seats: u8, random: &Random) -> State {
         State::deal(options, seats, random)
+    }
+
+    fn shuffled(_seats: u8, random: &Random) -> Vec<&'static str> {
+        shuffled(random).iter().map(|card| card.code()).collect()
     }
 
     fn to_act(state: &State) -> Option<Seat> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::moves::Position;
-use crate::rulesets::cards::{COPIES, Card, DECK, SymbolSet, deck};
+use crate::rulesets::cards::{COPIES, Card, DECK, SymbolSet, shuffled};
 use crate::rulesets::random::Random;
 use crate::rulesets::{EndReason, Seat, TurnLimit};
 
@@ -58,9 +58,7 @@ pub(super) struct SeatState {
 impl State {
     /// L2: ten cards each, the first five of them form the cross.
     pub(super) fn deal(options: &Options, seats: u8, random: &Random) -> State {
-        let mut cards = deck();
-        random.stream(1).shuffle(&mut cards);
-        let mut top = cards.into_iter();
+        let mut top = shuffled(random).into_iter();
         let mut next = || top.next().expect("four players take 40 of 72 cards");
         let seats = (0..seats)
             .map(|_| {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::table::Cell;
+use crate::rulesets::random::Random;
 use crate::rulesets::{CardFace, Term, Text};
 
 coded! {
@@ -71,6 +72,13 @@ impl Card {
 /// The deck before it is shuffled (fairness 8): deck 1, then deck 2, each in catalogue order.
 pub(super) fn deck() -> [Card; DECK] {
     std::array::from_fn(|i| Card::at(i % Card::COUNT))
+}
+
+/// The cards as they are shuffled for a hand (from 1), from the top (fairness 7).
+pub(super) fn shuffled(hand: u64, random: &Random) -> [Card; DECK] {
+    let mut cards = deck();
+    random.stream(hand).shuffle(&mut cards);
+    cards
 }
 
 /// A player's cards, two of each face at most. Two equal cards cannot be told apart in it (C3).

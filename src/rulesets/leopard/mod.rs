@@ -60,6 +60,10 @@ impl super::Ruleset for Leopard {
         State::new(options, random)
     }
 
+    fn shuffled(_seats: u8, random: &Random) -> Vec<&'static str> {
+        cards::shuffled(1, random).iter().map(|card| card.code()).collect()
+    }
+
     fn to_act(state: &State) -> Option<Seat> {
         state.to_act
     }

@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::cards::{COPIES, Card, DECK, Hand, deck};
+use super::cards::{COPIES, Card, DECK, Hand, shuffled};
 use super::options::{Goal, MOST_HANDS, Options, Scoring};
 use super::table::Table;
 use crate::rulesets::random::Random;
@@ -100,8 +100,7 @@ impl State {
 
     /// Deals the next hand for the present dealer (P2); nobody has drawn yet.
     pub(super) fn deal(&mut self, random: &Random) {
-        let mut cards = deck();
-        random.stream(self.scored_hands.len() as u64 + 1).shuffle(&mut cards);
+        let cards = shuffled(self.scored_hands.len() as u64 + 1, random);
         let (starter, rest) = cards.split_at(HAND);
         let (dealer, stock) = rest.split_at(HAND);
         self.hands[usize::from(self.starter())] = starter.iter().copied().collect();

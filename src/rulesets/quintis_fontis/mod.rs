@@ -11,7 +11,7 @@ mod view;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::cards::{card_faces, symbol_terms};
+use super::cards::{card_faces, shuffled, symbol_terms};
 use super::random::{Random, Stream};
 use super::{Catalogue, EndReason, Meta, OptionError, Ranked, Ruleset, Seat, Text, TurnLimit, Viewer};
 
@@ -90,6 +90,10 @@ impl Ruleset for QuintisFontis {
 
     fn setup(options: &Options, seats: u8, random: &Random) -> State {
         State::deal(options, seats, random)
+    }
+
+    fn shuffled(_seats: u8, random: &Random) -> Vec<&'static str> {
+        shuffled(random).iter().map(|card| card.code()).collect()
     }
 
     fn to_act(state: &State) -> Option<Seat> {

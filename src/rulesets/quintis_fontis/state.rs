@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::field::Field;
-use crate::rulesets::cards::{COPIES, Card, DECK, Symbol, SymbolSet, deck};
+use crate::rulesets::cards::{COPIES, Card, DECK, Symbol, SymbolSet, shuffled};
 use crate::rulesets::random::Random;
 use crate::rulesets::{EndReason, Ranked, Seat, rank_by};
 
@@ -115,8 +115,7 @@ impl FromIterator<Card> for Hand {
 impl State {
     /// Deals a game (Q2, fairness 7–9): six cards to seat 0, then six to seat 1, and so on. `options` are resolved ones.
     pub fn deal(options: &Options, seats: u8, random: &Random) -> Self {
-        let mut cards = deck();
-        random.stream(1).shuffle(&mut cards);
+        let cards = shuffled(random);
         let (dealt, rest) = cards.split_at(HAND * usize::from(seats));
         let player = |hand: &[Card]| Player { hand: hand.iter().copied().collect(), keys: SymbolSet::default() };
         Self {

@@ -63,6 +63,10 @@ impl super::Ruleset for Siggil {
         State::deal(options, seats, random)
     }
 
+    fn shuffled(seats: u8, random: &Random) -> Vec<&'static str> {
+        state::shuffled(seats, random).iter().map(|card| card.code()).collect()
+    }
+
     fn to_act(state: &State) -> Option<Seat> {
         state.phase.map(|_| state.turn)
     }

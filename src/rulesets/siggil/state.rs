@@ -211,7 +211,7 @@ impl State {
     /// S2, S3, S11: shuffles, lays out, turns up and frees what is available.
     pub(super) fn deal(options: &Options, seats: u8, random: &Random) -> State {
         let layout = options.layout.unwrap_or(Layout::DEFAULT);
-        let deck = if seats == 1 { solo_deck(random) } else { common_deck(random) };
+        let deck = shuffled(seats, random);
         let mut state = State {
             layout,
             hard: options.difficulty == Some(Difficulty::Hard),
@@ -367,6 +367,11 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// The cards as they are shuffled for so many players, from the top: the order of the slots (S2, S11).
+pub(super) fn shuffled(seats: u8, random: &Random) -> [SigilCard; SLOTS] {
+    if seats == 1 { solo_deck(random) } else { common_deck(random) }
 }
 
 /// All 56 shuffled together (S2). Before the shuffle they are in catalogue order (fairness 8).
