@@ -368,3 +368,32 @@ pub fn method_not_allowed(allowed: &[Method]) -> HttpResponse {
     }
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_about_problems_is_the_table() {
+        let mut page = "# Problems\n\nEvery code that errors carry, as the server serves them under `/problems/`. Made from the table in \
+                        `src/http/problem.rs`; `make goldens` writes it.\n"
+            .to_owned();
+        for code in Code::ALL {
+            let (word, status, title, about) = (code.as_str(), code.status().as_u16(), code.title(), code.about());
+            page += &format!("\n## `{word}`\n\n{status}: {title}. {about}\n");
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/problems.md");
+        if std::env::var_os("TAVOLA_GOLDENS").is_some_and(|value| value == "write") {
+            std::fs::write(path, &page).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), page, "review what `make goldens` writes");
+    }
+
+    #[test]
+    fn codes_are_unique_and_sorted_by_status() {
+        assert!(Code::ALL.is_sorted_by_key(|code| code.status()));
+        for code in Code::ALL {
+            assert_eq!(Code::parse(code.as_str()), Some(*code));
+        }
+    }
+}
