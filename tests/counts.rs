@@ -14,22 +14,26 @@ use common::{goldens_wanted, tests_path};
 use tavola::rulesets::random::Random;
 use tavola::rulesets::registry::{AnyState, RulesetId};
 
-/// Plies are added while there are not more sequences than this.
-const SEQUENCES: u64 = 700;
-/// And never more than these.
+/// A ply more is counted while about so many sequences are to be expected: for the smallest number of seats.
+const SEQUENCES: u64 = 20_000;
+/// And for every other one.
+const FEWER_SEQUENCES: u64 = 2_000;
+/// Most plies.
 const PLIES: usize = 4;
 
 /// Sequences and positions after each number of plies. Positions are kept by snapshot, with the number of sequences
 /// that lead there.
-fn counts(state: AnyState, random: &Random) -> String {
+fn counts(state: AnyState, random: &Random, most: u64) -> String {
     let mut positions = BTreeMap::from([(state.snapshot(), (state, 1u64))]);
-    let mut line = String::new();
+    let (mut line, mut fewer) = (String::new(), 1);
     for ply in 0..=PLIES {
         let sequences: u64 = positions.values().map(|(_, ways)| ways).sum();
         write!(line, " {ply}:{sequences}/{}", positions.len()).expect("a string takes everything");
-        if sequences > SEQUENCES {
+        // As if each sequence went on in as many ways as the last ply had.
+        if sequences * sequences.div_ceil(fewer) > most {
             break;
         }
+        fewer = sequences.max(1);
         let mut next = BTreeMap::new();
         for (state, ways) in positions.values() {
             let Some(seat) = state.to_act() else { continue };
@@ -50,7 +54,8 @@ fn lines(id: RulesetId) -> String {
     for seats in id.meta().seats.clone() {
         let random = Random::new([seats; 32]);
         let options = id.options(&serde_json::Map::new(), seats).expect("the default options are valid");
-        let counted = counts(options.deal(seats, &random), &random);
+        let most = if seats == *id.meta().seats.start() { SEQUENCES } else { FEWER_SEQUENCES };
+        let counted = counts(options.deal(seats, &random), &random, most);
         writeln!(lines, "seats={seats}{counted}").expect("a string takes everything");
     }
     lines

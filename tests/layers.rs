@@ -108,6 +108,30 @@ fn literal_length(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
+/// The code without what is compiled for unit tests only, and the modules in files of their own that are.
+fn without_tests(code: &str) -> (String, Vec<String>) {
+    const MARK: &str = "#[cfg(test)]";
+    let (mut kept, mut modules) = (String::new(), Vec::new());
+    let mut rest = code;
+    while let Some(mark) = rest.find(MARK) {
+        kept.push_str(&rest[..mark]);
+        rest = &rest[mark + MARK.len()..];
+        let end = rest.find([';', '{']).unwrap_or(rest.len());
+        if rest[end..].starts_with(';') {
+            modules.extend(rest[..end].trim().strip_prefix("mod ").map(str::to_owned));
+            rest = &rest[end + 1..];
+            continue;
+        }
+        let mut depth = 0;
+        let closing = rest.char_indices().find(|(_, char)| {
+            depth += i32::from(*char == '{') - i32::from(*char == '}');
+            *char == '}' && depth == 0
+        });
+        rest = closing.map_or("", |(place, _)| &rest[place + 1..]);
+    }
+    (kept + rest, modules)
+}
+
 /// Every path in the code, brace groups spelled out: `use a::{b, c::d}` names `a::b` and `a::c::d`. A `name` that
 /// stands alone is a path too.
 fn paths(code: &str) -> Vec<String> {
@@ -187,7 +211,8 @@ fn begins_with(path: &str, prefix: &str) -> bool {
 fn violations(file: &str, source: &str, rulesets: &[String]) -> Vec<String> {
     let stem = file.trim_end_matches(".rs").trim_end_matches("/mod");
     let module: Vec<&str> = stem.split('/').collect();
-    let named: Vec<String> = paths(&code_of(source)).iter().map(|path| absolute(path, &module)).collect();
+    let (code, _) = without_tests(&code_of(source));
+    let named: Vec<String> = paths(&code).iter().map(|path| absolute(path, &module)).collect();
     let mut found = Vec::new();
     for layer in LAYERS.iter().filter(|layer| file.starts_with(layer.place)) {
         for path in &named {
@@ -242,11 +267,27 @@ fn no_layer_names_one_above_it() {
         .map(|entry| entry.file_name().into_string().expect("a name in ASCII"))
         .collect();
     assert!(!rulesets.is_empty());
-    let mut found = Vec::new();
-    for path in files {
-        let file = path.strip_prefix(&src).expect("a file under src").to_str().expect("a name in ASCII").to_owned();
-        found.extend(violations(&file, &fs::read_to_string(&path).expect("source is text"), &rulesets));
+    let sources: Vec<(String, String)> = files
+        .iter()
+        .map(|path| {
+            let file = path.strip_prefix(&src).expect("a file under src").to_str().expect("a name in ASCII");
+            (file.to_owned(), fs::read_to_string(path).expect("source is text"))
+        })
+        .collect();
+    // `a/mod.rs` and `a.rs` declare the modules in `a/`.
+    let mut tests = Vec::new();
+    for (file, source) in &sources {
+        let folder = file.trim_end_matches(".rs").trim_end_matches("mod");
+        let folder = if folder.ends_with('/') { folder.to_owned() } else { format!("{folder}/") };
+        let modules = without_tests(&code_of(source)).1;
+        tests.extend(modules.into_iter().flat_map(|name| [format!("{folder}{name}.rs"), format!("{folder}{name}/")]));
     }
+    let in_tests = |file: &str| tests.iter().any(|test| file.starts_with(test));
+    let found: Vec<String> = sources
+        .iter()
+        .filter(|(file, _)| !in_tests(file))
+        .flat_map(|(file, source)| violations(file, source, &rulesets))
+        .collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
@@ -258,6 +299,8 @@ fn planted_violations_are_found() {
         ("rulesets/one/moves.rs", "use std::time::Instant;"),
         ("rulesets/one/moves.rs", "use std::{collections::BTreeMap, env};"),
         ("rulesets/one/moves.rs", "fn f() { let now = std::time::Instant::now(); }"),
+        ("rulesets/one/moves.rs", "#[cfg(test)]\nmod tests;\nuse std::env;"),
+        ("rulesets/one/moves.rs", "#[cfg(test)]\nmod tests { fn f() {} }\nuse std::env;"),
         ("rulesets/one/moves.rs", "use crate::rulesets::two::Card;"),
         ("rulesets/one/moves.rs", "use crate::rulesets::{Seat, two::{Card, deck}};"),
         ("rulesets/one/moves.rs", "use super::super::two::Card;"),
@@ -284,6 +327,7 @@ fn planted_violations_are_found() {
         ),
         ("rulesets/one/moves.rs", "const TEXT: &str = r#\"use \"tokio::x\"\"#; let r#type = 1;"),
         ("rulesets/one/mod.rs", "use std::mem; fn two() {} fn time(env: u8) { env }"),
+        ("rulesets/one/mod.rs", "use std::mem;\n#[cfg(test)]\nmod tests { fn f() { std::env::var(); } }"),
         ("rulesets/registry.rs", "use super::one; use super::two;"),
         ("game/mod.rs", "use crate::rulesets::registry::AnyState; use time::OffsetDateTime;"),
         ("store/games.rs", "use crate::game::Game; use sqlx::PgPool;"),

@@ -89,7 +89,7 @@ fn strange_move<R: Ruleset>(table: &Table<R>, tester: &mut Stream) -> Option<R::
         let others = if table.earlier.is_empty() || pick(2) == 0 { &table.moves } else { &table.earlier };
         let donor = json_value(&others[pick(others.len())]);
         let fields = value.as_object_mut()?;
-        let name = fields.keys().nth(pick(fields.len()))?.clone();
+        let name = fields.keys().nth(pick(fields.len().max(1)))?.clone();
         match pick(4) {
             0 => drop(fields.remove(&name)),
             // Some fields, and all that the move lacks, come from another move.
