@@ -132,24 +132,32 @@ pub(super) fn legal_moves(state: &State, seat: Seat, moves: &mut Vec<Move>) {
         return;
     }
     let own = &state.seats[usize::from(seat)];
+    // For each position the symbols on the four other cards: a card with one of them there makes five alike (L7).
+    let four_alike = if own.bonus_key_taken { [SymbolSet::default(); 5] } else { four_alike(&own.cross) };
     let mut previous = None;
     for &card in &own.hand {
         // Equal cards lie side by side and count once (C3).
         if previous.replace(card) == Some(card) {
             continue;
         }
+        let symbols = card.symbols();
         for position in Position::ALL {
             moves.push(Move::Play { card, position, bonus_key: None });
-            if own.bonus_key_taken {
-                continue;
-            }
-            let gain = Gain::of(&own.cross, card, position);
-            if gain.all_five {
-                let lacking = SymbolSet::ALL.without(own.keys.or(gain.lines));
+            if !four_alike[position as usize].and(symbols).is_empty() {
+                let lines = Gain::of(&own.cross, card, position).lines;
+                let lacking = SymbolSet::ALL.without(own.keys.or(lines));
                 moves.extend(lacking.iter().map(|key| Move::Play { card, position, bonus_key: Some(key) }));
             }
         }
     }
+}
+
+/// By position: the symbols that are on all the other cards of a cross.
+fn four_alike(cross: &[Card; 5]) -> [SymbolSet; 5] {
+    let [center, up, right, down, left] = cross.map(Card::symbols);
+    let (vertical, horizontal) = (up.and(down), left.and(right));
+    let (row, column) = (center.and(horizontal), center.and(vertical));
+    [vertical.and(horizontal), row.and(down), column.and(left), row.and(up), column.and(right)]
 }
 
 /// See [`crate::rulesets::Ruleset::apply`].
