@@ -9,7 +9,7 @@ ARGS ?= --lib --bins --tests
 
 TESTDB := $(CARGO) run --quiet --locked --bin testdb --
 
-.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens openapi sqlx bench
+.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws openapi sqlx bench
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -43,7 +43,10 @@ sqlx-check:
 	sh scripts/sqlx.sh --check
 
 goldens: setup openapi ## rewrite the files that tests compare with; review the diff like code
-	INSTA_UPDATE=always $(TESTDB) $(CARGO) test --locked $(ARGS)
+	TAVOLA_GOLDENS=write INSTA_UPDATE=always $(TESTDB) $(CARGO) test --locked $(ARGS)
+
+laws: ## play 100,000 games of each ruleset and check that no law breaks; takes an hour or two
+	TAVOLA_LAW_GAMES=100000 $(CARGO) test --locked --release --test contract no_random -- --nocapture
 
 openapi: setup ## rewrite openapi/openapi.json from the code
 	@mkdir -p openapi

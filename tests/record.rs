@@ -13,7 +13,8 @@ use uuid::Uuid;
 
 /// A game that random players have finished, or that the player to move gave up after `moves`.
 fn finished(ruleset: RulesetId, seats: u8, give_up_after: Option<u32>) -> Record {
-    let player = |seat: u8| Player { id: Uuid::from_u128(seat.into()), name: format!("P{seat} é"), kind: PlayerKind::Human };
+    let player =
+        |seat: u8| Player { id: Uuid::from_u128(seat.into()), name: format!("P{seat} é"), kind: PlayerKind::Human };
     let entropy = |seat: u8| Entropy::parse(format!("ключ {seat}")).unwrap();
     let mut now = OffsetDateTime::UNIX_EPOCH;
     let new = NewGame {
@@ -77,7 +78,9 @@ fn other(value: &Value) -> Value {
         Value::Bool(yes) => json!(!yes),
         Value::Number(number) => json!(number.as_i64().unwrap() + 1),
         Value::String(text) => match text.chars().last() {
-            Some(last) => json!(format!("{}{}", &text[..text.len() - last.len_utf8()], if last == '0' { '1' } else { '0' })),
+            Some(last) => {
+                json!(format!("{}{}", &text[..text.len() - last.len_utf8()], if last == '0' { '1' } else { '0' }))
+            }
             None => json!("x"),
         },
         _ => json!(7),
@@ -122,7 +125,10 @@ fn any_change_of_meaning_is_found() {
             assert!(without.is_err(), "{ruleset:?}: {name} is not missed");
             if let Some(items) = member.as_array().filter(|items| !items.is_empty()) {
                 let shorter = changed(&record, |json| json[name] = json!(items[1..]));
-                assert!(shorter.and_then(|record| record.verify()).is_err(), "{ruleset:?}: a part of {name} is not missed");
+                assert!(
+                    shorter.and_then(|record| record.verify()).is_err(),
+                    "{ruleset:?}: a part of {name} is not missed"
+                );
             }
         }
         assert!(changed(&record, |json| json["more"] = json!(1)).is_err());
@@ -146,7 +152,10 @@ fn a_forger_who_computes_the_digest_anew_is_found_too() {
         assert!(forged(&|record| record.seats[0].entropy.push('!')).contains("game seed"));
         assert!(forged(&|record| record.game_id = Uuid::nil()).contains("game seed"));
         assert!(forged(&|record| record.lot ^= 1).contains("lot"));
-        assert!(forged(&|record| record.shuffled.swap(0, 1)).contains("shuffled") || record.shuffled[0] == record.shuffled[1]);
+        assert!(
+            forged(&|record| record.shuffled.swap(0, 1)).contains("shuffled")
+                || record.shuffled[0] == record.shuffled[1]
+        );
         assert!(forged(&|record| record.rules_version += 1).contains("rules"));
         assert!(forged(&|record| record.options.clear()).contains("options"));
         assert!(forged(&|record| record.finished_at = record.created_at).contains("times"));

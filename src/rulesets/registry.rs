@@ -225,11 +225,13 @@ macro_rules! registry {
 
         /// The state of a game as its viewer may see it, by ruleset.
         #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+        #[allow(clippy::large_enum_variant, reason = "one lives at a time: a box would only cost")]
         #[serde(tag = "ruleset")]
         #[schema(as = State)]
         pub enum AnyView { $(#[serde(rename = $slug)] $name($module::View),)+ }
 
         /// The full state of a game of any ruleset. Never leaves the server: see [`AnyState::view`].
+        #[allow(clippy::large_enum_variant, reason = "one lives at a time: a box would only cost")]
         #[derive(Clone, Debug, PartialEq)]
         pub enum AnyState { $($name(<$module::$name as Ruleset>::State),)+ }
 

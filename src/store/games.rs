@@ -27,6 +27,7 @@ pub struct Loaded {
 
 /// What became of a command.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "one lives at a time: a box would only cost")]
 pub enum Updated {
     /// It was carried out; the game is as it is now.
     Done { caller: Player, game: Game, entry: Option<Entry>, answer: Option<Answer> },

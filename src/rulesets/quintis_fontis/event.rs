@@ -62,8 +62,6 @@ pub enum Event {
     },
     /// The game is over (Q11, Q13).
     GameFinished {
-        /// Whose turn was the last.
-        seat: Seat,
         /// Why it is over.
         reason: EndReason,
     },

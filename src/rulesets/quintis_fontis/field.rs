@@ -1,4 +1,4 @@
-//! The common field: where cards lie (Q3), where one may be placed (Q5), and which lines of symbols stand (Q9).
+//! The common field: where cards lie (Q3), where one may be placed (Q5), and which runs of symbols stand (Q9).
 //!
 //! No hands, turns or Keys here.
 
@@ -13,68 +13,61 @@ const SIZE: u32 = 5;
 /// Most stacks.
 const CELLS: usize = (SIZE * SIZE) as usize;
 
+/// More cells are never open: these are all of a field of five by five and those around it.
+pub const MAX_OPEN: usize = ((SIZE + 2) * (SIZE + 2)) as usize;
+
 /// The first card lies at (0, 0), so no coordinate is ever further from 0 than this.
 const REACH: i8 = 4;
 
 /// Rows and columns of the board on which the field can lie, whichever way it grows.
-const SPAN: u8 = 9;
+const SPAN: u32 = 9;
 
-/// From a cell to the one below it, and to its right-hand neighbour, in numbers of cells.
-const DOWN: u32 = 1;
-const RIGHT: u32 = SPAN as u32;
+/// Steps in which runs lie (Q9): to the right and down, then the diagonals, which count only by option.
+const DIRECTIONS: [(i8, i8); 4] = [(1, 0), (0, 1), (1, 1), (1, -1)];
 
-/// The directions of a run (Q9): down and right, then the two diagonals, which count only by option.
-const DIRECTIONS: [u32; 4] = [DOWN, RIGHT, RIGHT + DOWN, RIGHT - DOWN];
-
-/// A cell within reach of (0, 0); ordered by x, then y, as moves are.
+/// A cell of the board; ordered by x, then y, as moves are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Cell(u8);
+pub struct Cell {
+    /// Column, growing to the right.
+    pub x: i8,
+    /// Row, growing downwards.
+    pub y: i8,
+}
 
 impl Cell {
     /// Where the first card goes (Q3).
-    pub const ORIGIN: Cell = Cell(SPAN * REACH as u8 + REACH as u8);
+    pub const ORIGIN: Cell = Cell { x: 0, y: 0 };
 
     /// The cell with those coordinates; none when no card can ever lie there.
     pub fn at(x: i8, y: i8) -> Option<Self> {
         let within = -REACH..=REACH;
-        (within.contains(&x) && within.contains(&y)).then(|| Self((x + REACH) as u8 * SPAN + (y + REACH) as u8))
+        (within.contains(&x) && within.contains(&y)).then_some(Self { x, y })
     }
 
-    /// Column, growing to the right.
-    pub fn x(self) -> i8 {
-        (self.0 / SPAN) as i8 - REACH
-    }
-
-    /// Row, growing downwards.
-    pub fn y(self) -> i8 {
-        (self.0 % SPAN) as i8 - REACH
+    /// Place on the board: column by column from the left, each from the top.
+    const fn index(self) -> u32 {
+        (self.x + REACH) as u32 * SPAN + (self.y + REACH) as u32
     }
 }
 
-/// A set of cells, one bit for each cell of the board.
-///
-/// Steps are shifts. They may run over the edge of the board into the next column, from y = 4 to y = −4 or back, but
-/// never from one occupied cell to another: the field would be nine high.
+/// A set of cells: a bit for each cell of the board, in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellSet(u128);
 
 impl CellSet {
-    /// The whole board.
-    const BOARD: CellSet = CellSet((1 << (SPAN * SPAN)) - 1);
-
     /// The topmost cell of every column.
-    const TOP_ROW: CellSet = {
+    const TOP_ROW: u128 = {
         let (mut row, mut column) = (0, 0);
         while column < SPAN {
             row |= 1 << (column * SPAN);
             column += 1;
         }
-        CellSet(row)
+        row
     };
 
     /// Only that cell.
-    fn of(cell: Cell) -> Self {
-        Self(1 << cell.0)
+    const fn of(cell: Cell) -> Self {
+        Self(1 << cell.index())
     }
 
     /// Whether the cell is in it.
@@ -87,62 +80,49 @@ impl CellSet {
         self.0 == 0
     }
 
-    /// The cells that are in either.
-    pub fn or(self, other: CellSet) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// The cells, by x, then y.
+    /// The cells in their order.
     pub fn iter(self) -> impl Iterator<Item = Cell> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
-            let next = (rest != 0).then(|| Cell(rest.trailing_zeros() as u8));
+            let index = rest.trailing_zeros();
+            let cell = Cell { x: (index / SPAN) as i8 - REACH, y: (index % SPAN) as i8 - REACH };
+            let next = (rest != 0).then_some(cell);
             rest &= rest.wrapping_sub(1);
             next
         })
     }
 
-    /// These cells and all that touch one of them along a side or at a corner (Q5).
+    /// These cells and all that touch one of them along a side or at a corner (Q5). At the board's edge a step down or up
+    /// ends in the next column: [`CellSet::frame`] never holds such a cell, it is nine rows away.
     fn spread(self) -> Self {
-        let columns = self.0 | self.0 << DOWN | self.0 >> DOWN;
-        Self(columns | columns << RIGHT | columns >> RIGHT)
+        let columns = self.0 | self.0 << 1 | self.0 >> 1;
+        Self(columns | columns << SPAN | columns >> SPAN)
     }
 
-    /// The first and the last occupied column, and the same for the rows, counted from the board's left and top edge.
-    /// Not for the empty set.
+    /// First and last column, and first and last row, counted from the board's left and top edge. Not for the empty set.
     fn bounds(self) -> [(u32, u32); 2] {
         let ends = |bits: u128| (bits.trailing_zeros(), u128::BITS - 1 - bits.leading_zeros());
         let (first, last) = ends(self.0);
-        let rows = (0..u32::from(SPAN)).fold(0, |rows, column| rows | self.0 >> (column * RIGHT)) & ((1 << SPAN) - 1);
-        [(first / RIGHT, last / RIGHT), ends(rows)]
+        let rows = (0..SPAN).fold(0, |rows, column| rows | self.0 >> (column * SPAN)) & ((1 << SPAN) - 1);
+        [(first / SPAN, last / SPAN), ends(rows)]
     }
 
-    /// The cells that a field of these cells, which hold the origin, may grow to without being wider or higher than
-    /// five (Q3).
+    /// The cells to which a field of these cells may grow without becoming wider or higher than five (Q3). The origin,
+    /// in the middle of the board, must be among them: so the frame does not leave the board on any side.
     fn frame(self) -> Self {
-        // The origin is the middle of the board: nothing here leaves it to either side.
-        let allowed = self.bounds().map(|(first, last)| last + 1 - SIZE..first + SIZE);
-        let span = |from: u32, to: u32| (1u128 << to) - (1 << from);
-        let [columns, rows] = allowed;
-        Self(span(columns.start * RIGHT, columns.end * RIGHT) & (Self::TOP_ROW.0 * span(rows.start, rows.end)))
-    }
-
-    /// Whether the cell is one of three or more of these cells in a row, in one of the directions (Q9).
-    fn has_run_through(self, cell: Cell, directions: &[u32]) -> bool {
-        directions.iter().any(|step| {
-            let starts = self.0 & self.0 >> step & self.0 >> (2 * step);
-            let runs = starts | starts << step | starts << (2 * step);
-            Self(runs).contains(cell)
-        })
+        let bits = |from: u32, to: u32| (1u128 << to) - (1 << from);
+        let [columns, rows] = self.bounds().map(|(first, last)| (last + 1 - SIZE, first + SIZE));
+        Self(bits(columns.0 * SPAN, columns.1 * SPAN) & (Self::TOP_ROW * bits(rows.0, rows.1)))
     }
 }
 
 /// All stacks of the field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Field {
+    /// The cells of `tops`.
     occupied: CellSet,
-    /// The top card of every stack, in the order of `occupied`.
-    tops: ArrayVec<Card, CELLS>,
+    /// Every stack's cell and top card, in the order of cells.
+    tops: ArrayVec<(Cell, Card), CELLS>,
     /// The cards under them, in the order in which they were covered: those of one stack from bottom to top. Covered
     /// cards never move again (Q7), so the list only grows.
     buried: ArrayVec<(Cell, Card), DECK>,
@@ -167,32 +147,28 @@ impl Field {
         self.occupied.frame().contains(cell)
     }
 
+    /// Every stack's cell and top card, in the order of cells.
+    pub fn tops(&self) -> &[(Cell, Card)] {
+        &self.tops
+    }
+
     /// The top card of a stack; none on a free cell.
     pub fn top(&self, cell: Cell) -> Option<Card> {
-        self.occupied.contains(cell).then(|| self.tops[self.place_of(cell)])
+        self.occupied.contains(cell).then(|| self.tops[self.place_of(cell)].1)
     }
 
-    /// By symbol: the cells whose top card shows it.
-    pub fn shown(&self) -> [CellSet; Symbol::COUNT] {
-        let mut shown = [CellSet::default(); Symbol::COUNT];
-        for (cell, card) in self.occupied.iter().zip(&self.tops) {
-            for symbol in [card.upper(), card.lower()] {
-                shown[symbol.index()].0 |= CellSet::of(cell).0;
-            }
-        }
-        shown
-    }
-
-    /// Whether that symbol shows in a run of three or more adjacent cells through this one (Q9); diagonal runs only if
-    /// `diagonals`.
+    /// Whether that symbol shows in a run of three or more adjacent cells through this one, where it does show (Q9);
+    /// diagonal runs count only if `diagonals`.
     pub fn has_run(&self, symbol: Symbol, cell: Cell, diagonals: bool) -> bool {
-        let mut shown = CellSet::default();
-        for (cell, card) in self.occupied.iter().zip(&self.tops) {
-            if card.symbols().contains(symbol) {
-                shown.0 |= CellSet::of(cell).0;
-            }
-        }
-        shown.has_run_through(cell, if diagonals { &DIRECTIONS } else { &DIRECTIONS[..2] })
+        let directions = if diagonals { &DIRECTIONS[..] } else { &DIRECTIONS[..2] };
+        directions.iter().any(|(dx, dy)| {
+            let shows = |steps: i8| {
+                let other = Cell::at(cell.x + steps * dx, cell.y + steps * dy);
+                other.and_then(|other| self.top(other)).is_some_and(|top| top.symbols().contains(symbol))
+            };
+            // The cell is in the middle of three, the first of them or the last.
+            if shows(1) { shows(-1) || shows(2) } else { shows(-1) && shows(-2) }
+        })
     }
 
     /// Lays a card on top of what lies on the cell, or as the first card there.
@@ -201,36 +177,36 @@ impl Field {
             let covered = self.swap(cell, card);
             self.buried.push((cell, covered));
         } else {
-            self.tops.insert(self.place_of(cell), card);
-            self.occupied = self.occupied.or(CellSet::of(cell));
+            self.tops.insert(self.place_of(cell), (cell, card));
+            self.occupied.0 |= CellSet::of(cell).0;
         }
     }
 
     /// Puts a card in the place of the top card of an occupied cell, which is returned.
     pub fn swap(&mut self, cell: Cell, card: Card) -> Card {
         let place = self.place_of(cell);
-        std::mem::replace(&mut self.tops[place], card)
+        std::mem::replace(&mut self.tops[place].1, card)
     }
 
     /// Every stack from bottom to top, row by row and from left to right in a row.
     pub fn stacks(&self) -> Vec<(Cell, Vec<Card>)> {
-        let mut stacks: Vec<(Cell, Vec<Card>)> = self.occupied.iter().map(|cell| (cell, Vec::new())).collect();
+        let mut stacks: Vec<(Cell, Vec<Card>)> = self.tops.iter().map(|(cell, _)| (*cell, Vec::new())).collect();
         for &(cell, card) in &self.buried {
             stacks[self.place_of(cell)].1.push(card);
         }
-        for ((_, stack), &top) in stacks.iter_mut().zip(&self.tops) {
-            stack.push(top);
+        for ((_, stack), (_, top)) in stacks.iter_mut().zip(&self.tops) {
+            stack.push(*top);
         }
-        stacks.sort_unstable_by_key(|(cell, _)| (cell.y(), cell.x()));
+        stacks.sort_unstable_by_key(|(cell, _)| (cell.y, cell.x));
         stacks
     }
 
     /// Every card on the field, in no order that means anything.
     pub fn cards(&self) -> impl Iterator<Item = Card> {
-        self.tops.iter().copied().chain(self.buried.iter().map(|&(_, card)| card))
+        self.tops.iter().chain(&self.buried).map(|(_, card)| *card)
     }
 
-    /// How many occupied cells come before that one, which is its place in `tops`.
+    /// How many occupied cells come before that one: its place in `tops`.
     fn place_of(&self, cell: Cell) -> usize {
         (self.occupied.0 & (CellSet::of(cell).0 - 1)).count_ones() as usize
     }
@@ -240,14 +216,16 @@ impl Field {
     /// # Errors
     /// What does not hold.
     pub fn check(&self) -> Result<(), &'static str> {
+        if self.tops.iter().chain(&self.buried).any(|(cell, _)| Cell::at(cell.x, cell.y).is_none()) {
+            return Err("a card lies outside the board");
+        }
         let occupied = self.occupied;
-        if occupied.0 & !CellSet::BOARD.0 != 0 {
-            return Err("a stack lies outside the board");
+        if occupied.0.count_ones() as usize != self.tops.len()
+            || !occupied.iter().eq(self.tops.iter().map(|(cell, _)| *cell))
+        {
+            return Err("the stacks are out of order");
         }
-        if self.tops.len() != occupied.0.count_ones() as usize {
-            return Err("not every stack has a top card");
-        }
-        if self.buried.iter().any(|&(cell, _)| cell.0 >= SPAN * SPAN || !occupied.contains(cell)) {
+        if self.buried.iter().any(|(cell, _)| !occupied.contains(*cell)) {
             return Err("a covered card lies under nothing");
         }
         if occupied.is_empty() {
@@ -259,6 +237,7 @@ impl Field {
         if occupied.bounds().iter().any(|(first, last)| last - first >= SIZE) {
             return Err("the field is wider or higher than five");
         }
+        // Everything is connected to the first card (Q5).
         let mut reached = CellSet::of(Cell::ORIGIN);
         loop {
             let further = CellSet(reached.spread().0 & occupied.0);

@@ -1,10 +1,11 @@
 //! What a player may do in a turn (Q4–Q7, Q10), and what it does (Q8, Q9, Q11).
 
+use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::event::Event;
-use super::field::{Cell, CellSet};
+use super::field::{Cell, Field, MAX_OPEN};
 use super::state::State;
 use crate::rulesets::Seat;
 use crate::rulesets::cards::{Card, Symbol};
@@ -101,25 +102,51 @@ pub fn legal_moves(state: &State, seat: Seat, moves: &mut Vec<Move>) {
     }
     let hand = state.players[usize::from(seat)].hand;
     let before = moves.len();
-    let open = state.field.open();
+    let open: ArrayVec<Cell, MAX_OPEN> = state.field.open().iter().collect();
     for card in hand.faces() {
-        moves.extend(open.iter().map(|cell| Move::Place { card, x: cell.x(), y: cell.y() }));
+        moves.extend(open.iter().map(|cell| Move::Place { card, x: cell.x, y: cell.y }));
     }
-    let shown = state.field.shown();
+    let first_cover = moves.len();
+    let shown = Shown::on(&state.field);
+    let tops = state.field.tops();
     for card in hand.faces() {
-        moves.extend(alike(&shown, card).iter().map(|cell| Move::Cover { card, x: cell.x(), y: cell.y() }));
+        let mut alike = shown.alike(card);
+        while alike != 0 {
+            let Cell { x, y } = tops[alike.trailing_zeros() as usize].0;
+            moves.push(Move::Cover { card, x, y });
+            alike &= alike - 1;
+        }
     }
-    for card in hand.faces() {
-        moves.extend(alike(&shown, card).iter().map(|cell| Move::Swap { card, x: cell.x(), y: cell.y() }));
+    // Whatever can be covered with a card can be swapped for it.
+    let first_swap = moves.len();
+    moves.extend_from_within(first_cover..);
+    for mv in &mut moves[first_swap..] {
+        if let Move::Cover { card, x, y } = *mv {
+            *mv = Move::Swap { card, x, y };
+        }
     }
     if moves.len() == before {
         moves.push(Move::Pass {});
     }
 }
 
-/// The cells whose top card shares a symbol with that card (Q6, Q7), from what [`Field::shown`](super::field::Field::shown) tells.
-fn alike(shown: &[CellSet; Symbol::COUNT], card: Card) -> CellSet {
-    shown[card.upper().index()].or(shown[card.lower().index()])
+/// For each symbol the stacks whose top card shows it, a bit for each place in [`Field::tops`].
+struct Shown([u32; Symbol::COUNT]);
+
+impl Shown {
+    fn on(field: &Field) -> Self {
+        let mut shown = [0; Symbol::COUNT];
+        for (place, (_, card)) in field.tops().iter().enumerate() {
+            shown[card.upper().index()] |= 1 << place;
+            shown[card.lower().index()] |= 1 << place;
+        }
+        Self(shown)
+    }
+
+    /// The stacks whose top card shares a symbol with that card (Q6, Q7).
+    fn alike(&self, card: Card) -> u32 {
+        self.0[card.upper().index()] | self.0[card.lower().index()]
+    }
 }
 
 /// Plays a move and appends what happened.
@@ -183,23 +210,27 @@ fn check_stack(
     }
     let cell = Cell::at(x, y).ok_or(nothing)?;
     let top = state.field.top(cell).ok_or(nothing)?;
-    if top.symbols().and(card.symbols()).is_empty() { Err(unlike) } else { Ok(cell) }
+    if shares_symbol(card, top) { Ok(cell) } else { Err(unlike) }
 }
 
 /// Whether the seat has anything to play (Q10).
 fn can_play(state: &State, seat: Seat) -> bool {
-    // Cheaper than looking for a pair: as long as there is an open cell, any card can be placed.
-    !state.field.open().is_empty() || {
-        let shown = state.field.shown();
-        state.players[usize::from(seat)].hand.faces().any(|card| !alike(&shown, card).is_empty())
-    }
+    let hand = state.players[usize::from(seat)].hand;
+    // Any card at all can be placed as long as there is an open cell.
+    !state.field.open().is_empty()
+        || hand.faces().any(|card| state.field.tops().iter().any(|(_, top)| shares_symbol(card, *top)))
+}
+
+/// Whether two cards are alike enough for one to cover the other or to be swapped for it (Q6, Q7).
+fn shares_symbol(card: Card, top: Card) -> bool {
+    !card.symbols().and(top.symbols()).is_empty()
 }
 
 /// The turn of a player who places or covers: they draw after it (Q5, Q6, Q8).
 fn lay(state: &mut State, seat: Seat, card: Card, cell: Cell, events: &mut Vec<Event>) {
     state.players[usize::from(seat)].hand.remove(card);
     state.field.lay(cell, card);
-    events.push(Event::CardPlayed { seat, card, x: cell.x(), y: cell.y() });
+    events.push(Event::CardPlayed { seat, card, x: cell.x, y: cell.y });
     if let Some(drawn) = state.deck.pop() {
         state.players[usize::from(seat)].hand.insert(drawn);
         events.push(Event::CardDrawn { seat, card: Some(drawn) });
@@ -215,7 +246,7 @@ fn swap(state: &mut State, seat: Seat, card: Card, cell: Cell, events: &mut Vec<
     // Out before in: a hand has no room for three of a face, and the card taken may be another of those played.
     hand.remove(card);
     hand.insert(taken);
-    let (x, y) = (cell.x(), cell.y());
+    let Cell { x, y } = cell;
     events.push(Event::CardTaken { seat, card: taken, x, y });
     events.push(Event::CardPlayed { seat, card, x, y });
     gain_keys(state, seat, card, cell, events);
@@ -248,7 +279,7 @@ fn end_turn(state: &mut State, seat: Seat, events: &mut Vec<Event>) {
         None => None,
     };
     events.push(match state.end() {
-        Some(reason) => Event::GameFinished { seat, reason },
+        Some(reason) => Event::GameFinished { reason },
         None => Event::TurnPassed { seat: state.turn },
     });
 }

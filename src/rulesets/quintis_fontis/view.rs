@@ -66,7 +66,7 @@ pub fn view(state: &State, viewer: Viewer) -> View {
         hand_count: player.hand.len() as u8,
         keys: player.keys.iter().collect(),
     };
-    let cell_view = |(cell, stack): (Cell, Vec<Card>)| CellView { x: cell.x(), y: cell.y(), stack };
+    let cell_view = |(cell, stack): (Cell, Vec<Card>)| CellView { x: cell.x, y: cell.y, stack };
     View {
         turns_taken: state.turns_taken,
         deck_count: state.deck.len() as u8,
