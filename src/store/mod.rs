@@ -13,7 +13,7 @@ mod players;
 
 use std::time::Duration;
 
-use sqlx::PgPool;
+use sqlx::{Connection, PgPool};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
@@ -24,6 +24,9 @@ pub use list::{Filter, Page};
 pub use players::{Profile, Registered};
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
+
+/// After how long without use a connection is asked whether it is still there.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// SHA-256 of a token: all that the server keeps of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +45,17 @@ impl Store {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(Duration::from_secs(5))
-            // A lost connection is noticed by the statement that uses it; asking first would be a round trip more.
+            // A connection that is in use is alive; one that has idled may have been lost, with a restart of the database say.
+            // Asking each time would be a round trip more for every statement.
             .test_before_acquire(false)
+            .before_acquire(|connection, meta| {
+                Box::pin(async move {
+                    if meta.idle_for > IDLE {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
             .connect_lazy_with(options);
         Self { pool }
     }
