@@ -53,6 +53,10 @@ pub fn log_tells_no_more_than_views<R: Ruleset>(
     for viewer in table.viewers().filter(|viewer| *viewer != Viewer::Everything) {
         let entry = log_entry::<R>(mv, &events, mover, viewer);
         let view = R::view(&state, viewer);
+        // A move that leaves every card where it was (a swap for an equal one) is known from the log alone.
+        if cards(json_value(&view)) == cards(json_value(&R::view(&table.state, viewer))) {
+            continue;
+        }
         let imagined = imagine(table, viewer, tester);
         let mut moves = Vec::new();
         R::legal_moves(&imagined, mover, &mut moves);
@@ -69,6 +73,16 @@ pub fn log_tells_no_more_than_views<R: Ruleset>(
         }
     }
     Ok(())
+}
+
+/// A view without its numbers: where the cards lie, without what merely counts.
+fn cards(view: Value) -> Value {
+    match view {
+        Value::Number(_) => Value::Null,
+        Value::Array(items) => items.into_iter().map(cards).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, member)| (name, cards(member))).collect(),
+        other => other,
+    }
 }
 
 fn after<R: Ruleset>(
