@@ -2,6 +2,7 @@
 
 mod auth;
 mod dto;
+mod examples;
 mod language;
 pub mod openapi;
 mod problem;

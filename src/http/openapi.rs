@@ -11,6 +11,7 @@ use utoipa::{OpenApi as _, ToSchema};
 use utoipa_actix_web::AppExt;
 use uuid::Uuid;
 
+use super::examples;
 use super::problem::{Code, FieldError, Problem, ProblemOut};
 use super::routes;
 use crate::rulesets::registry::RulesetId;
@@ -160,11 +161,23 @@ fn common_errors(operation: &Value) -> Vec<Code> {
     codes
 }
 
-/// Lists every operation's errors, by status, with an example for each code.
+/// Gives every operation examples of its bodies and lists its errors, by status, with an example for each code.
 fn complete_operations(document: &mut Value) {
     let paths = document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
     for operation in paths.filter_map(Value::as_object_mut).flat_map(|item| item.values_mut()) {
         let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
+        let (request, answer) = examples::of(&id);
+        if let Some(request) = request {
+            operation["requestBody"]["content"]["application/json"]["example"] = request;
+        }
+        for response in operation["responses"].as_object_mut().into_iter().flat_map(|responses| responses.values_mut())
+        {
+            if let Some(answer) = &answer
+                && let Some(content) = response.pointer_mut("/content/application~1json")
+            {
+                content["example"] = answer.clone();
+            }
+        }
         let own = ERRORS.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, codes)| codes);
         let mut codes = common_errors(operation);
         codes.extend(own);

@@ -13,9 +13,9 @@ mod players;
 
 use std::time::Duration;
 
-use sqlx::{Connection, PgPool};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgPool};
 
 pub use error::StoreError;
 pub use games::{Created, Loaded, Updated};

@@ -1,0 +1,140 @@
+//! Examples for the OpenAPI document: a real game of fixed players, seed and times, shown by the very types that answer
+//! requests, so that an example cannot be wrong.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
+use time::macros::datetime;
+use uuid::Uuid;
+
+use super::dto::{
+    FairnessOut, GameOut, GamePageOut, LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut, PastStateOut, ProfileOut,
+    RegistrationOut, RulesetListOut, RulesetSummaryOut,
+};
+use super::language::Language;
+use crate::game::{Command, Entropy, Entry, Game, GameError, NewGame, Player, PlayerKind, Record, ServerSeed};
+use crate::rulesets::Viewer;
+use crate::rulesets::registry::RulesetId;
+use crate::store::Profile;
+
+const CREATED: OffsetDateTime = datetime!(2026-11-29 18:30:00 UTC);
+
+fn player(place: u128, name: &str) -> Player {
+    let id = Uuid::from_u128(0x0193_a2f0_6c1d_7e10_8f3a_0000_0000_0000 + place);
+    Player { id, name: name.to_owned(), kind: PlayerKind::Human }
+}
+
+/// A game of two: waiting for its second player, after its first move, and given up.
+struct Sample {
+    open: Game,
+    dealt: Game,
+    played: Game,
+    over: Game,
+    entry: Entry,
+}
+
+impl Sample {
+    fn new() -> Option<Self> {
+        let (ada, bob) = (player(1, "Ada"), player(2, "Bob"));
+        let new = NewGame {
+            id: Uuid::from_u128(0x0193_a2f1_0b52_7c44_9d21_0000_0000_0007),
+            ruleset: RulesetId::Leopard,
+            options: Map::new(),
+            seats: Some(2),
+            entropy: Entropy::default(),
+            server_seed: ServerSeed([7; 32]),
+            created_at: CREATED,
+        };
+        let (open, _) = Game::create(new, ada.clone()).ok()?;
+        let give = |game: &Game, command: Command<'_>, minute: i64| -> Result<(Game, Option<Entry>), GameError> {
+            let mut game = game.clone();
+            let mover = game.player_to_move().cloned();
+            let actor =
+                if matches!(command, Command::TakeSeat { .. }) { bob.clone() } else { mover.unwrap_or(ada.clone()) };
+            let at = CREATED + time::Duration::minutes(minute);
+            let change = game.handle(command, &actor)?;
+            game.stamp(&change, at);
+            Ok((game, change.entry.map(|entry| Entry { at, ..entry })))
+        };
+        let entropy = Entropy::parse("sesame".into()).ok()?;
+        let (dealt, _) = give(&open, Command::TakeSeat { seat: None, entropy }, 1).ok()?;
+        let first = dealt.state.as_ref()?.legal_moves(dealt.to_move()?).into_iter().next()?;
+        let body = serde_json::to_vec(&first).ok()?;
+        let (played, entry) = give(&dealt, Command::Play { body: &body }, 2).ok()?;
+        let (over, _) = give(&played, Command::Resign, 3).ok()?;
+        Some(Self { open, dealt, played, over, entry: entry? })
+    }
+}
+
+fn shown(value: impl Serialize) -> Option<Value> {
+    serde_json::to_value(value).ok()
+}
+
+/// The example of an operation: of its request's body and of its answer's, as far as it has them.
+pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
+    let Some(sample) = Sample::new() else { return (None, None) };
+    let ada = player(1, "Ada");
+    let profile = Profile { player: ada.clone(), created_at: CREATED };
+    let mover = sample.dealt.player_to_move().map(|player| player.id);
+    let seat = sample.dealt.to_move().unwrap_or_default();
+    let game = |game: &Game| shown(GameOut::new(game, mover));
+    match operation {
+        "register_player" => {
+            let token = format!("tavola_{}", "5f0c6f4b7a1f4f0e".repeat(4));
+            let answer = RegistrationOut { player: profile.clone().into(), token };
+            (Some(json!({"name": "Ada"})), shown(answer))
+        }
+        "update_me" => {
+            (Some(json!({"name": "Ada L."})), shown(ProfileOut { name: "Ada L.".into(), ..profile.clone().into() }))
+        }
+        "get_me" | "get_player" => (None, shown(ProfileOut::from(profile.clone()))),
+        "list_rulesets" => {
+            let items = RulesetId::ALL.iter().map(|slug| RulesetSummaryOut::new(*slug, Language::En)).collect();
+            (None, shown(RulesetListOut { items }))
+        }
+        "create_game" => (
+            Some(json!({"ruleset": "leopard", "options": {"hands": 2}, "seats": 2, "entropy": "my own 7 words"})),
+            shown(GameOut::new(&sample.open, Some(ada.id))),
+        ),
+        "list_games" => {
+            let items = vec![sample.played.summary().into()];
+            (None, shown(GamePageOut { items, next_cursor: None }))
+        }
+        "get_game" => (None, game(&sample.played)),
+        "take_seat" => (Some(json!({"entropy": "sesame"})), game(&sample.dealt)),
+        "start_game" => (None, game(&sample.dealt)),
+        "leave_seat" => (None, shown(GameOut::new(&sample.open, None))),
+        "resign" => (None, game(&sample.over)),
+        "list_legal_moves" => {
+            let moves = sample.dealt.state.as_ref().map(|state| state.legal_moves(seat)).unwrap_or_default();
+            (None, shown(LegalMovesOut { seat, to_move: Some(seat), version: sample.dealt.version, moves }))
+        }
+        "play_move" => {
+            let answer = MoveAnswerOut {
+                r#move: MoveOut::new(&sample.entry, Viewer::Seat(seat)),
+                game: GameOut::new(&sample.played, mover),
+            };
+            (shown(&sample.entry.mv), shown(answer))
+        }
+        "list_moves" => {
+            let items = vec![MoveOut::new(&sample.entry, Viewer::Spectator)];
+            (None, shown(MovePageOut { items, next_after: None }))
+        }
+        "get_move" => (None, shown(MoveOut::new(&sample.entry, Viewer::Spectator))),
+        "get_state" => {
+            let answer = sample.over.state.as_ref().map(|state| PastStateOut {
+                game_id: sample.over.id,
+                number: sample.over.moves_count,
+                perspective: "all".into(),
+                to_move: None,
+                state: state.view(Viewer::Everything),
+                outcome: sample.over.outcome.clone(),
+            });
+            (None, shown(answer))
+        }
+        "get_fairness" => (None, shown(FairnessOut::from(&sample.over))),
+        "get_record" => (None, shown(Record::new(&sample.over, std::slice::from_ref(&sample.entry)))),
+        "healthz" | "readyz" => (None, Some(json!({"status": "ok"}))),
+        _ => (None, None),
+    }
+}
