@@ -117,10 +117,14 @@ async fn nothing_here(request: HttpRequest, document: web::Data<Document>) -> Ht
 
 /// The outermost layer: ends requests that take too long, gives every error its form and every answer its request's id.
 async fn finish(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let id = request.extensions().get::<RequestId>().map_or_else(Uuid::now_v7, |id| **id);
+    // A HEAD is answered as the GET would be (RFC 9110); the connection knows that it sends no body.
+    if request.method() == Method::HEAD {
+        request.head_mut().method = Method::GET;
+    }
     let answer = match tokio::time::timeout(REQUEST_TIMEOUT, next.call(request)).await {
         Ok(answer) => answer,
         Err(_) => Err(Problem::new(Code::Unavailable, "the request took too long").into()),

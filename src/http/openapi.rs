@@ -11,7 +11,9 @@ use utoipa::{OpenApi as _, ToSchema};
 use utoipa_actix_web::AppExt;
 use uuid::Uuid;
 
+use super::dto::RulesetOut;
 use super::examples;
+use super::language::Language;
 use super::problem::{Code, FieldError, Problem, ProblemOut};
 use super::routes;
 use crate::rulesets::registry::RulesetId;
@@ -143,7 +145,7 @@ fn common_errors(operation: &Value) -> Vec<Code> {
     if !parameters.is_empty() && operation["operationId"] != "get_problem" {
         codes.push(Code::InvalidParameter);
     }
-    if operation.get("security").is_some() {
+    if operation["security"].as_array().is_some_and(|ways| !ways.is_empty()) {
         codes.push(Code::Unauthenticated);
     }
     if operation.get("requestBody").is_some() {
@@ -163,10 +165,17 @@ fn common_errors(operation: &Value) -> Vec<Code> {
 
 /// Gives every operation examples of its bodies and lists its errors, by status, with an example for each code.
 fn complete_operations(document: &mut Value) {
+    let (options, moves) = RulesetId::Leopard.schema_names();
+    let schemas = (json_schema(document, &options), json_schema(document, &moves));
+    let ruleset = RulesetOut::new(RulesetId::Leopard, Language::En, schemas.0, schemas.1);
+    let ruleset = serde_json::to_value(ruleset).ok();
     let paths = document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
     for operation in paths.filter_map(Value::as_object_mut).flat_map(|item| item.values_mut()) {
         let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
-        let (request, answer) = examples::of(&id);
+        let (request, answer) = match id.as_str() {
+            "get_ruleset" => (None, ruleset.clone()),
+            _ => examples::of(&id),
+        };
         if let Some(request) = request {
             operation["requestBody"]["content"]["application/json"]["example"] = request;
         }
@@ -179,6 +188,10 @@ fn complete_operations(document: &mut Value) {
             }
         }
         let own = ERRORS.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, codes)| codes);
+        if operation.get("security").is_none() {
+            // Said expressly: no token is needed.
+            operation["security"] = json!([]);
+        }
         let mut codes = common_errors(operation);
         codes.extend(own);
         codes.sort_by_key(|code| code.status());
@@ -346,36 +359,32 @@ fn drop_orphans(document: &mut Value) {
     }
 }
 
-/// A component as a JSON Schema of its own (2020-12): what it refers to stands in its `$defs`.
+/// A component as a JSON Schema of its own (2020-12). What it refers to stands in its place, so that a client need not
+/// follow references; no schema of options or moves contains itself.
 pub fn json_schema(document: &Value, component: &str) -> Value {
-    const FROM: &str = "#/components/schemas/";
     let schemas = &document["components"]["schemas"];
-    let mut schema = schemas[component].clone();
-    let (mut definitions, mut missing) = (Map::new(), references(&schema));
-    while let Some(name) = missing.pop() {
-        if !definitions.contains_key(&name) {
-            missing.extend(references(&schemas[&name]));
-            definitions.insert(name.clone(), schemas[&name].clone());
-        }
-    }
-    definitions.sort_keys();
+    let mut schema = inline(&schemas[component], schemas);
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
-    if !definitions.is_empty() {
-        schema["$defs"] = definitions.into();
-    }
-    let text = schema.to_string().replace(FROM, "#/$defs/");
-    serde_json::from_str(&text).unwrap_or_default()
+    schema
 }
 
-/// The names of the components that a schema refers to.
-fn references(schema: &Value) -> Vec<String> {
+/// A schema with every reference replaced by what it refers to. A description beside a reference goes before the component's.
+/// Discriminators, which JSON Schema does not know, are left out.
+fn inline(schema: &Value, schemas: &Value) -> Value {
     match schema {
-        Value::Array(items) => items.iter().flat_map(references).collect(),
-        Value::Object(object) => {
-            let own = object.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
-            own.map(str::to_owned).into_iter().chain(object.values().flat_map(references)).collect()
+        Value::Array(items) => items.iter().map(|item| inline(item, schemas)).collect(),
+        Value::Object(members) => {
+            let mut whole = Map::new();
+            if let Some(name) = members.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next())
+                && let Value::Object(component) = inline(&schemas[name], schemas)
+            {
+                whole = component;
+            }
+            let own = members.iter().filter(|(name, _)| !matches!(name.as_str(), "$ref" | "discriminator"));
+            whole.extend(own.map(|(name, member)| (name.clone(), inline(member, schemas))));
+            whole.into()
         }
-        _ => Vec::new(),
+        other => other.clone(),
     }
 }
 
