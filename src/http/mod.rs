@@ -29,6 +29,19 @@ use problem::{Code, Problem};
 /// How long a request may take, its body's arrival included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The headers of answers that pages of other origins may read.
+const EXPOSED: [&str; 9] = [
+    "allow",
+    "content-language",
+    "etag",
+    "idempotent-replayed",
+    "location",
+    "retry-after",
+    "vary",
+    "www-authenticate",
+    "x-request-id",
+];
+
 /// The OpenAPI document, made once, and what it says about paths.
 pub struct Document {
     /// The document, ready to be sent.
@@ -100,7 +113,7 @@ pub fn app(
                 .allow_any_origin()
                 .allow_any_method()
                 .allow_any_header()
-                .expose_any_header()
+                .expose_headers(EXPOSED)
                 .max_age(86_400),
         )
         .wrap(from_fn(finish))
