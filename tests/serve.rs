@@ -1,0 +1,200 @@
+//! The binary as people run it: one command, a private cluster, real signals. What was acknowledged is there afterwards.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+
+/// A folder for one test, removed at the end. Not in a folder that the account which runs PostgreSQL cannot enter.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tavola-{name}-{}", std::process::id()));
+        let _ = tavola::embedded::remove(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = tavola::embedded::remove(&self.0);
+    }
+}
+
+/// A running `tavola`.
+struct Server {
+    process: Child,
+    url: String,
+    client: reqwest::Client,
+}
+
+impl Server {
+    fn command(data: &Path, port: u16) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tavola"));
+        command
+            .args(["--addr", &format!("127.0.0.1:{port}"), "--data-dir"])
+            .arg(data)
+            .env_remove("DATABASE_URL")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Starts one and waits until it says that it is ready.
+    async fn start(data: &Path) -> Self {
+        // Free a moment ago; nobody else takes ports at random here but the kernel, which goes round.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut process = Self::command(data, port).spawn().unwrap();
+        let mut said = String::new();
+        let stdout = process.stdout.as_mut().unwrap();
+        let mut buffer = [0; 1024];
+        while !said.contains("Stop with Ctrl-C") {
+            match stdout.read(&mut buffer).await.unwrap() {
+                0 => {
+                    let mut problem = String::new();
+                    process.stderr.as_mut().unwrap().read_to_string(&mut problem).await.unwrap();
+                    panic!("the server did not start: {problem}");
+                }
+                read => said.push_str(&String::from_utf8_lossy(&buffer[..read])),
+            }
+        }
+        assert!(said.contains(&format!("http://127.0.0.1:{port}/docs/")), "{said}");
+        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().unwrap();
+        Self { process, url: format!("http://127.0.0.1:{port}"), client }
+    }
+
+    async fn call(&self, method: &str, path: &str, token: &str, body: Option<Value>) -> Value {
+        let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+        let mut request = self.client.request(method, format!("{}{path}", self.url));
+        if !token.is_empty() {
+            request = request.bearer_auth(token);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let answer = request.send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
+        answer.json().await.unwrap()
+    }
+
+    /// Plays the first legal move of whoever's turn it is; the answer.
+    async fn play(&self, game: &str, tokens: &[String]) -> Value {
+        let state = self.call("GET", &format!("/v1/games/{game}"), "", None).await;
+        let token = &tokens[state["to_move"]["seat"].as_u64().unwrap() as usize];
+        let legal = self.call("GET", &format!("/v1/games/{game}/legal-moves"), token, None).await;
+        self.call("POST", &format!("/v1/games/{game}/moves"), token, Some(legal["moves"][0].clone())).await
+    }
+
+    /// A game of two; its id and the players' tokens.
+    async fn table(&self, ruleset: &str) -> (String, Vec<String>) {
+        let mut tokens = Vec::new();
+        for name in ["Ada", "Bob"] {
+            let name = format!("{name} {ruleset}");
+            let answer = self.call("POST", "/v1/players", "", Some(json!({"name": name}))).await;
+            tokens.push(answer["token"].as_str().unwrap().to_owned());
+        }
+        let game = self.call("POST", "/v1/games", &tokens[0], Some(json!({"ruleset": ruleset}))).await;
+        let id = game["id"].as_str().unwrap().to_owned();
+        self.call("POST", &format!("/v1/games/{id}/seats"), &tokens[1], Some(json!({}))).await;
+        (id, tokens)
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.process.id().unwrap() as i32)
+    }
+
+    /// Ends it by a signal that it can catch; it must end well.
+    async fn stop(mut self, signal: Signal) {
+        kill(self.pid(), signal).unwrap();
+        let status = self.process.wait().await.unwrap();
+        assert!(status.success(), "{signal}: {status}");
+    }
+}
+
+/// The process of a private cluster, if one runs.
+fn postmaster(data: &Path) -> Option<Pid> {
+    let text = std::fs::read_to_string(data.join("cluster/postmaster.pid")).ok()?;
+    let pid = Pid::from_raw(text.lines().next()?.parse().ok()?);
+    kill(pid, None).is_ok().then_some(pid)
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_survives_stops_and_kills() {
+    let folder = Folder::new("serve-kills");
+    let data = &folder.0;
+    let server = Server::start(data).await;
+    let mut games = Vec::new();
+    for ruleset in ["leonardo", "leopard"] {
+        let (id, tokens) = server.table(ruleset).await;
+        let answer = server.play(&id, &tokens).await;
+        games.push((id, tokens, vec![answer["move"].clone()]));
+    }
+
+    // A second server on the same data says so and ends.
+    let second = Server::command(data, 0).output().await.unwrap();
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(!second.status.success() && said.contains("already running"), "{said}");
+
+    server.stop(Signal::SIGTERM).await;
+    assert_eq!(postmaster(data), None, "a clean stop leaves nothing running");
+
+    for round in 0..2 {
+        let mut server = Server::start(data).await;
+        for (id, tokens, moves) in &mut games {
+            for _ in 0..3 {
+                moves.push(server.play(id, tokens).await["move"].clone());
+            }
+        }
+        let cluster = postmaster(data).expect("the cluster runs");
+        kill(server.pid(), Signal::SIGKILL).unwrap();
+        // The first time the cluster is left behind without its server, the second time it is killed too.
+        if round == 1 {
+            kill(cluster, Signal::SIGKILL).unwrap();
+        }
+        server.process.wait().await.unwrap();
+    }
+
+    let server = Server::start(data).await;
+    for (id, tokens, moves) in &games {
+        for acknowledged in moves {
+            let number = &acknowledged["number"];
+            let seat = acknowledged["seat"].as_u64().unwrap() as usize;
+            let logged = server.call("GET", &format!("/v1/games/{id}/moves/{number}"), &tokens[seat], None).await;
+            assert_eq!(&logged, acknowledged);
+        }
+        let game = server.call("GET", &format!("/v1/games/{id}"), "", None).await;
+        assert_eq!(game["moves_count"], moves.len());
+        server.play(id, tokens).await;
+    }
+    server.stop(Signal::SIGINT).await;
+    assert_eq!(postmaster(data), None);
+}
+
+#[tokio::test]
+async fn an_address_in_use_is_told_and_leaves_nothing_running() {
+    let folder = Folder::new("serve-address");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let output = Server::command(&folder.0, taken.local_addr().unwrap().port()).output().await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("cannot listen on"), "{said}");
+    assert_eq!(postmaster(&folder.0), None);
+}
+
+#[tokio::test]
+async fn a_database_that_is_away_is_told() {
+    let output = Server::command(Path::new("unused"), 0)
+        .env("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("database"), "{said}");
+}
