@@ -14,7 +14,8 @@ use std::time::Duration;
 use actix_cors::Cors;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
-use actix_web::http::{Method, header};
+use actix_web::http::Method;
+use actix_web::http::header::{self, HeaderMap};
 use actix_web::middleware::{Compress, Next, from_fn};
 use actix_web::{App, HttpMessage, HttpRequest, HttpResponse, web};
 use serde_json::Value;
@@ -133,6 +134,10 @@ async fn finish(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    // Whatever can be got can be asked for without its body (RFC 9110, 9.1), which the connection then leaves out.
+    if request.method() == Method::HEAD {
+        request.head_mut().method = Method::GET;
+    }
     let id = request.extensions().get::<RequestId>().map_or_else(Uuid::now_v7, |id| **id);
     // A HEAD is answered as the GET would be (RFC 9110); the connection knows that it sends no body.
     if request.method() == Method::HEAD {
@@ -150,8 +155,79 @@ async fn finish(
     } else {
         response.map_into_boxed_body()
     };
+    complete_caching(request.path(), response.headers_mut());
     if let Ok(value) = header::HeaderValue::from_str(&id.to_string()) {
         response.headers_mut().insert(header::HeaderName::from_static("x-request-id"), value);
     }
     Ok(ServiceResponse::new(request, response))
+}
+
+/// What caches have to know and nobody has said yet.
+fn complete_caching(path: &str, headers: &mut HeaderMap) {
+    // Compression says this in a line of its own, which the layer for CORS drops if there was another before it.
+    if headers.contains_key(header::CONTENT_ENCODING) && !varies_by(headers, "accept-encoding") {
+        headers.append(header::VARY, header::HeaderValue::from_static("accept-encoding"));
+    }
+    // Answers depend on the token (`/v1/me`, lists of `me`) unless they say otherwise, and change at any time.
+    if path.starts_with("/v1/") && !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-cache"));
+        headers.append(header::VARY, header::HeaderValue::from_static("Authorization"));
+    }
+}
+
+fn varies_by(headers: &HeaderMap, name: &str) -> bool {
+    let lines = headers.get_all(header::VARY).filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|known| known.trim().eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::StatusCode;
+    use actix_web::test::{TestRequest, call_service, init_service, read_body_json};
+
+    use super::*;
+
+    /// What the API answers while there is no database: enough for what never asks it.
+    async fn answer(request: TestRequest) -> ServiceResponse<impl MessageBody> {
+        let nowhere = "postgres://127.0.0.1:1/nowhere".parse().unwrap();
+        let store = web::Data::new(Store::open(nowhere, 1));
+        let service = init_service(app(store, web::Data::new(Document::new()))).await;
+        call_service(&service, request.to_request()).await
+    }
+
+    #[actix_web::test]
+    async fn what_can_be_got_can_be_asked_for_by_head() {
+        let asked = |method: Method, path| answer(TestRequest::with_uri(path).method(method));
+        assert_eq!(asked(Method::HEAD, "/healthz").await.status(), StatusCode::OK);
+        assert_eq!(asked(Method::HEAD, "/v1/nothing").await.status(), StatusCode::NOT_FOUND);
+        assert_eq!(asked(Method::HEAD, "/v1/games/1/start").await.status(), StatusCode::METHOD_NOT_ALLOWED);
+    }
+
+    #[actix_web::test]
+    async fn a_compressed_answer_varies_by_its_coding_whatever_else_it_varies_by() {
+        let answer = answer(TestRequest::with_uri("/v1/rulesets").insert_header(("accept-encoding", "gzip"))).await;
+        assert_eq!(answer.headers().get("content-encoding").unwrap(), "gzip");
+        for name in ["accept-language", "accept-encoding", "origin"] {
+            assert!(varies_by(answer.headers(), name), "{name}: {:?}", answer.headers());
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_of_caching_depends_on_the_token() {
+        let mut headers = HeaderMap::new();
+        complete_caching("/v1/me", &mut headers);
+        assert_eq!(headers.get(header::CACHE_CONTROL).unwrap(), "no-cache");
+        assert!(varies_by(&headers, "authorization"));
+    }
+
+    #[actix_web::test]
+    async fn an_array_is_no_object() {
+        for (body, status) in [("[\"Ada\"]", 400), ("[\"Ada\",\"bot\"]", 400), (" null", 400), (" ", 400)] {
+            let request = TestRequest::post().uri("/v1/players").insert_header(("content-type", "application/json"));
+            let answer = answer(request.set_payload(body)).await;
+            assert_eq!(answer.status().as_u16(), status, "{body}");
+            let problem: Value = read_body_json(answer).await;
+            assert_eq!(problem["code"], "invalid-body", "{body}");
+        }
+    }
 }

@@ -78,6 +78,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Body<T> {
             let RawBody { bytes, key } = raw.await?;
             // Nothing at all means an object without fields.
             let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+            object(text)?;
             let mut reader = serde_json::Deserializer::from_slice(text);
             let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
                 let path = error.path().iter().fold(String::new(), |path, segment| format!("{path}/{segment}"));
@@ -86,6 +87,18 @@ impl<T: DeserializeOwned + 'static> FromRequest for Body<T> {
             reader.end().map_err(|error| Problem::field("", plain(&error)))?;
             Ok(Body { value, key })
         })
+    }
+}
+
+/// Refuses what cannot be a JSON object. Serde would also take an array with the fields in their order, which no operation
+/// describes.
+///
+/// # Errors
+/// The text does not begin as an object does.
+pub fn object(text: &[u8]) -> Result<(), Problem> {
+    match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => Ok(()),
+        _ => Err(Problem::field("", "the body is not a JSON object")),
     }
 }
 

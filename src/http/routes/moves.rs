@@ -11,7 +11,7 @@ use crate::game::{Command, GameError};
 use crate::http::auth::{MaybeToken, Token};
 use crate::http::dto::{LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut};
 use crate::http::problem::{Code, Problem};
-use crate::http::request::{After, Id, IfMatch, Limit, Number, Params, RawBody, etag};
+use crate::http::request::{After, Id, IfMatch, Limit, Number, Params, RawBody, etag, object};
 use crate::rulesets::registry::AnyMove;
 use crate::store::Store;
 
@@ -66,6 +66,7 @@ pub(super) async fn play_move(
     if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&body.bytes) {
         return Err(Problem::field("", crate::http::problem::plain(&error)));
     }
+    object(&body.bytes)?;
     let play = Command::Play { body: &body.bytes };
     command(&store, id.0, &token.0, expected.0, body.idempotency_key(), play, StatusCode::CREATED).await
 }
