@@ -45,10 +45,11 @@ impl From<sqlx::Error> for StoreError {
         let passes = match &error {
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
             sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
-            // 25006: the server has become a read-only standby.
-            sqlx::Error::Database(db) => {
-                db.code().is_some_and(|code| code == "25006" || PASSING.iter().any(|class| code.starts_with(class)))
-            }
+            // 25006: the server has become a read-only standby. 55P03: a lock was not to be had in time. 25P03: the session
+            // was ended because its transaction idled.
+            sqlx::Error::Database(db) => db.code().is_some_and(|code| {
+                ["25006", "25P03", "55P03"].contains(&&*code) || PASSING.iter().any(|class| code.starts_with(class))
+            }),
             _ => false,
         };
         if passes { StoreError::Unavailable(error) } else { StoreError::Database(error) }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgPool};
+use sqlx::{Connection, PgConnection, PgPool};
 
 pub use error::StoreError;
 pub use games::{Created, Loaded, Updated};
@@ -56,6 +56,7 @@ impl Store {
                     Ok(true)
                 })
             })
+            .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options);
         Self { pool }
     }
@@ -65,7 +66,11 @@ impl Store {
     /// # Errors
     /// The database cannot be reached, or has migrations that this server does not know.
     pub async fn migrate(&self) -> Result<(), sqlx::migrate::MigrateError> {
-        MIGRATIONS.run(&self.pool).await
+        // On a connection of its own, which may wait: for another server that is migrating, or for a large table.
+        let mut connection = self.pool.acquire().await?.detach();
+        sqlx::raw_sql("set lock_timeout = 0; set statement_timeout = 0").execute(&mut connection).await?;
+        MIGRATIONS.run(&mut connection).await?;
+        Ok(connection.close().await?)
     }
 
     /// Whether the database answers and has all migrations of this server.
@@ -83,4 +88,16 @@ impl Store {
     pub async fn close(&self) {
         self.pool.close().await;
     }
+}
+
+/// Ends what waits too long. Without this one row that stays locked, by a server whose machine has failed in the middle of a
+/// transaction, say, keeps every connection that asks for it, and soon all of them; and a statement whose request was given
+/// up may still be carried out much later.
+async fn limit_waits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql(
+        "set lock_timeout = '3s'; set statement_timeout = '20s'; set idle_in_transaction_session_timeout = '20s'",
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
