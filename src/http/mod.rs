@@ -139,10 +139,6 @@ async fn finish(
         request.head_mut().method = Method::GET;
     }
     let id = request.extensions().get::<RequestId>().map_or_else(Uuid::now_v7, |id| **id);
-    // A HEAD is answered as the GET would be (RFC 9110); the connection knows that it sends no body.
-    if request.method() == Method::HEAD {
-        request.head_mut().method = Method::GET;
-    }
     let answer = match tokio::time::timeout(REQUEST_TIMEOUT, next.call(request)).await {
         Ok(answer) => answer,
         Err(_) => Err(Problem::new(Code::Unavailable, "the request took too long").into()),
