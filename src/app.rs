@@ -1,6 +1,7 @@
 //! The composition root: database, server, workers, and their orderly end. Nobody imports it but `main` and tests.
 
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::{HttpServer, web};
@@ -19,6 +20,9 @@ const DATABASE: &str = "tavola";
 
 /// How long requests in flight have to finish when the server stops, in seconds.
 const GRACE: u64 = 10;
+
+/// How often the private cluster is looked after.
+const WATCH: Duration = Duration::from_secs(1);
 
 /// A server that is ready to run.
 pub struct Application {
@@ -119,7 +123,7 @@ impl Database {
 pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
     // From the beginning, so that a signal during the start is not the end of everything at once.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let database = Database::open(settings).await?;
+    let mut database = Database::open(settings).await?;
     let served = async {
         let listener =
             TcpListener::bind(settings.addr).with_context(|| format!("cannot listen on {}", settings.addr))?;
@@ -136,14 +140,30 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
             handle.stop(true).await;
         });
         announce(addr);
-        application.run().await?;
+        let now = application.handle();
+        let served = tokio::select! {
+            served = application.run() => served.map_err(anyhow::Error::from),
+            () = death(database.cluster.as_mut()) => {
+                now.stop(false).await;
+                Err(anyhow::anyhow!("the private PostgreSQL has ended, see postgres.log in the data directory"))
+            }
+        };
         stop.abort();
         pruning.abort();
-        anyhow::Ok(())
+        served
     }
     .await;
     database.close().await;
     served
+}
+
+/// Comes to its end when the private cluster does: whoever runs the server can then start it anew, which recovers. Going on
+/// would be to answer that the database is away, for ever.
+async fn death(cluster: Option<&mut Embedded>) {
+    let Some(cluster) = cluster else { return std::future::pending().await };
+    while !cluster.has_died() {
+        tokio::time::sleep(WATCH).await;
+    }
 }
 
 /// Brings the database up to date.

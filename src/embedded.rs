@@ -174,6 +174,11 @@ impl Embedded {
         create.await.map_err(|source| EmbeddedError::CreateDatabase { name: name.to_owned(), source })
     }
 
+    /// Whether the cluster has ended although nobody stopped it: killed, or out of disk space or memory.
+    pub fn has_died(&mut self) -> bool {
+        self.server.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)))
+    }
+
     /// Stops the cluster: sessions are ended, everything is written, and nothing is left running. Blocks, usually for
     /// less than a tenth of a second; after 30 s a crash is preferred, from which the next start recovers.
     ///
