@@ -226,4 +226,14 @@ mod tests {
             assert_eq!(problem["code"], "invalid-body", "{body}");
         }
     }
+
+    #[actix_web::test]
+    async fn a_body_that_is_not_asked_for_has_to_be_json_too() {
+        for operation in ["start", "resignation"] {
+            let uri = format!("/v1/games/{}/{operation}", Uuid::nil());
+            let request = TestRequest::post().uri(&uri).insert_header(("authorization", "Bearer x"));
+            let request = request.insert_header(("content-type", "application/json")).set_payload("{{{");
+            assert_eq!(answer(request).await.status(), StatusCode::BAD_REQUEST, "{operation}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
 use actix_web::http::header::{self, HeaderMap, HeaderName};
 use actix_web::{FromRequest, HttpRequest, web};
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
@@ -34,6 +34,18 @@ impl RawBody {
     /// The key, for the store.
     pub fn idempotency_key(&self) -> Option<&IdempotencyKey> {
         self.key.as_ref().map(|(_, key)| key)
+    }
+
+    /// Refuses a body that is not JSON, if there is one.
+    ///
+    /// # Errors
+    /// It is not JSON.
+    pub fn check(&self) -> Result<(), Problem> {
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
+        let checked: Result<IgnoredAny, _> = serde_json::from_slice(&self.bytes);
+        checked.map(|_| ()).map_err(|error| Problem::field("", plain(&error)))
     }
 }
 

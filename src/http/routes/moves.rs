@@ -63,9 +63,7 @@ pub(super) async fn play_move(
     expected: IfMatch,
     body: RawBody,
 ) -> Result<HttpResponse, Problem> {
-    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&body.bytes) {
-        return Err(Problem::field("", crate::http::problem::plain(&error)));
-    }
+    body.check()?;
     object(&body.bytes)?;
     let play = Command::Play { body: &body.bytes };
     command(&store, id.0, &token.0, expected.0, body.idempotency_key(), play, StatusCode::CREATED).await

@@ -79,6 +79,7 @@ pub(super) async fn start_game(
     expected: IfMatch,
     body: RawBody,
 ) -> Result<HttpResponse, Problem> {
+    body.check()?;
     command(&store, id.0, &token.0, expected.0, body.idempotency_key(), Command::Start, StatusCode::OK).await
 }
 
@@ -101,5 +102,6 @@ pub(super) async fn resign(
     expected: IfMatch,
     body: RawBody,
 ) -> Result<HttpResponse, Problem> {
+    body.check()?;
     command(&store, id.0, &token.0, expected.0, body.idempotency_key(), Command::Resign, StatusCode::OK).await
 }
