@@ -1,9 +1,14 @@
 //! Settings, checked once at the start; nothing else reads the environment.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde_json::{Map, Value};
+
+use crate::rulesets::registry::RulesetId;
 
 /// A server for card games played turn by turn.
 #[derive(Debug, Parser)]
@@ -34,6 +39,47 @@ pub enum Command {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
+    /// Play games between random players and print statistics of them
+    ///
+    /// The same seed gives the same statistics, whatever the number of threads. Only the speed differs: it goes to
+    /// standard error, or with --json into the member `speed`.
+    Simulate(Simulation),
+}
+
+/// Which games are simulated.
+#[derive(Clone, Debug, Args)]
+pub struct Simulation {
+    /// The ruleset to play
+    #[arg(value_parser = ruleset_parser())]
+    pub ruleset: RulesetId,
+    /// How many games
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub games: u64,
+    /// How many play; two, or the fewest that the ruleset allows, unless it is said
+    #[arg(long, value_name = "N")]
+    pub seats: Option<u8>,
+    /// Options of the ruleset, those left out by default, as in `{"turn_limit": 50}`
+    #[arg(long, value_name = "JSON", default_value = "{}", value_parser = json_object)]
+    pub options: Map<String, Value>,
+    /// Decides every deal and every move
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Threads that play; as many as there are cores unless it is said
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// Reads a slug; help and error messages list them all.
+fn ruleset_parser() -> impl TypedValueParser<Value = RulesetId> {
+    let slugs = RulesetId::ALL.iter().map(|id| id.meta().slug);
+    PossibleValuesParser::new(slugs).try_map(|slug| RulesetId::from_slug(&slug).ok_or("no such ruleset"))
+}
+
+fn json_object(text: &str) -> Result<Map<String, Value>, String> {
+    serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))
 }
 
 /// How the log looks.

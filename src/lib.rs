@@ -2,13 +2,16 @@
 //!
 //! Layers, each importing only those before it: [`rulesets`] (pure rules) ← [`game`] (the pure life of one game) ←
 //! [`store`] (the only SQL) ← [`http`] (the API) and [`workers`] ← [`app`] (composition). `tests/layers.rs` checks it.
+//! [`simulate`], a command of its own, stands on the rulesets alone.
 
 pub mod app;
 pub mod config;
 pub mod embedded;
 pub mod game;
 pub mod http;
+#[macro_use]
 pub mod rulesets;
+pub mod simulate;
 pub mod store;
 pub mod telemetry;
 pub mod verify;

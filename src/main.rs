@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use tavola::config::{Cli, Command};
+use tavola::simulate::{self, SimulateError};
 use tavola::{app, http, telemetry, verify};
 
 #[actix_web::main]
@@ -24,12 +25,17 @@ async fn main() -> ExitCode {
             Ok(false) => return ExitCode::FAILURE,
             Err(error) => Err(error.into()),
         },
+        Command::Simulate(settings) => simulate::run(&settings).map_err(anyhow::Error::from),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tavola: {error:#}");
-            ExitCode::FAILURE
+            match error.downcast_ref() {
+                // As for any other argument that is refused.
+                Some(SimulateError::Seats(_) | SimulateError::Options(_)) => ExitCode::from(2),
+                Some(SimulateError::Output(_)) | None => ExitCode::FAILURE,
+            }
         }
     }
 }

@@ -61,6 +61,11 @@ const LAYERS: &[Layer] = &[
     Layer { place: "config.rs", modules: &["game", "store", "http", "workers", "app", "embedded"], foreign: SQL },
     Layer { place: "telemetry.rs", modules: &["game", "store", "http", "workers", "app", "embedded"], foreign: SQL },
     Layer { place: "embedded.rs", modules: &["rulesets", "game", "store", "http", "workers", "app"], foreign: WEB },
+    Layer {
+        place: "simulate/",
+        modules: &["game", "store", "http", "workers", "app", "embedded", "telemetry"],
+        foreign: SQL,
+    },
     Layer { place: "main.rs", modules: &[], foreign: SQL },
 ];
 

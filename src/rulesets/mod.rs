@@ -14,6 +14,7 @@ pub mod leonardo;
 pub mod leopard;
 pub mod quintis_fontis;
 pub mod random;
+#[macro_use]
 pub mod registry;
 pub mod siggil;
 
