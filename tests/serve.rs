@@ -179,6 +179,14 @@ async fn what_was_acknowledged_survives_stops_and_kills() {
 }
 
 #[tokio::test]
+async fn a_server_whose_private_postgresql_is_killed_says_so_and_ends() {
+    let folder = Folder::new("serve-orphaned");
+    let mut server = Server::start(&folder.0).await;
+    kill(postmaster(&folder.0).expect("the cluster runs"), Signal::SIGKILL).unwrap();
+    assert_eq!(server.process.wait().await.unwrap().code(), Some(1));
+}
+
+#[tokio::test]
 async fn an_address_in_use_is_told_and_leaves_nothing_running() {
     let folder = Folder::new("serve-address");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
