@@ -63,7 +63,8 @@ create table positions (
     moves_count integer not null,
     to_move_seat smallint,
     to_move_player_id uuid,
-    to_move_since timestamptz,
+    -- When the version came about. Never before the last one, also if the clock has been set back: the log stays in order.
+    changed_at timestamptz not null,
     -- The full state in a compact format; a cache of what the log says. Null before the start.
     snapshot bytea
 );

@@ -7,7 +7,7 @@ use actix_web::dev::{Server, ServerHandle};
 use actix_web::{HttpServer, web};
 use anyhow::Context;
 use sqlx::postgres::PgConnectOptions;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Settings;
 use crate::embedded::{Durability, Embedded};
@@ -76,7 +76,8 @@ struct Database {
 }
 
 impl Database {
-    async fn open(settings: &Settings) -> anyhow::Result<Self> {
+    /// Opens it; `stop` ends the wait for what may take long, a migration that another server holds up, say.
+    async fn open(settings: &Settings, stop: impl Future<Output = ()>) -> anyhow::Result<Self> {
         let (url, cluster) = match &settings.database_url {
             Some(url) => (url.clone(), None),
             None => {
@@ -89,7 +90,11 @@ impl Database {
         let options: PgConnectOptions = url.parse().context("DATABASE_URL cannot be read")?;
         let store = Store::open(options, settings.db_connections);
         let database = Self { store, cluster };
-        if let Err(error) = database.prepare().await {
+        let prepared = tokio::select! {
+            prepared = database.prepare() => prepared,
+            () = stop => Err(anyhow::anyhow!("stopped before the start was done")),
+        };
+        if let Err(error) = prepared {
             database.close().await;
             return Err(error);
         }
@@ -116,14 +121,31 @@ impl Database {
     }
 }
 
+/// What tells a server to stop.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Waits for the next one.
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
 /// Serves until SIGINT or SIGTERM; then lets requests in flight finish and stops everything that it has started.
 ///
 /// # Errors
 /// The database cannot be opened, or the address is in use.
 pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
     // From the beginning, so that a signal during the start is not the end of everything at once.
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let mut database = Database::open(settings).await?;
+    let mut signals =
+        Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? };
+    let mut database = Database::open(settings, signals.stop()).await?;
     let served = async {
         let listener =
             TcpListener::bind(settings.addr).with_context(|| format!("cannot listen on {}", settings.addr))?;
@@ -132,10 +154,7 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         let (addr, handle) = (application.addr(), application.handle());
         let pruning = tokio::spawn(prune(database.store.clone()));
         let stop = tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            signals.stop().await;
             tracing::info!("stopping");
             handle.stop(true).await;
         });
@@ -171,7 +190,7 @@ async fn death(cluster: Option<&mut Embedded>) {
 /// # Errors
 /// The database cannot be opened or brought up to date.
 pub async fn migrate(settings: &Settings) -> anyhow::Result<()> {
-    Database::open(settings).await?.close().await;
+    Database::open(settings, std::future::pending()).await?.close().await;
     Ok(())
 }
 

@@ -115,7 +115,8 @@ pub struct Settings {
     /// How the log looks
     #[arg(long, env = "TAVOLA_LOG_FORMAT", value_enum, default_value = "text")]
     pub log_format: LogFormat,
-    /// What is logged, as in `info,sqlx=warn`
-    #[arg(long, env = "TAVOLA_LOG", default_value = "info")]
+    /// What is logged, as in `debug,sqlx=warn`
+    // Requests that are no HTTP are nobody's concern but their sender's, who could fill the log with them.
+    #[arg(long, env = "TAVOLA_LOG", default_value = "info,actix_http=off")]
     pub log: String,
 }

@@ -96,8 +96,8 @@ pub struct PlayerName {
     key: String,
 }
 
-/// Letters and marks that show nothing although their category says otherwise.
-const INVISIBLE: [char; 6] = ['\u{34f}', '\u{115f}', '\u{1160}', '\u{2800}', '\u{3164}', '\u{ffa0}'];
+/// Letters and marks that show nothing although their category says otherwise, and what stands for a character that was lost.
+const INVISIBLE: [char; 7] = ['\u{34f}', '\u{115f}', '\u{1160}', '\u{2800}', '\u{3164}', '\u{ffa0}', '\u{fffd}'];
 
 impl PlayerName {
     const LONGEST: usize = 32;

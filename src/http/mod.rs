@@ -25,7 +25,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use uuid::Uuid;
 
 use crate::store::Store;
-use problem::{Code, Problem};
+pub use problem::Code;
+use problem::Problem;
 
 /// How long a request may take, its body's arrival included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -49,7 +50,7 @@ pub struct Document {
     pub json: String,
     /// The document itself.
     value: Value,
-    /// Every path with the methods that it takes; `{…}` stands for any segment.
+    /// Every path with the methods that it takes; `{…}` stands for any segment that is not empty.
     paths: Vec<(Vec<String>, Vec<Method>)>,
 }
 
@@ -76,7 +77,10 @@ impl Document {
         let segments: Vec<&str> = path.split('/').collect();
         let fits = |known: &Vec<String>| {
             known.len() == segments.len()
-                && known.iter().zip(&segments).all(|(known, segment)| known == segment || known.starts_with('{'))
+                && known
+                    .iter()
+                    .zip(&segments)
+                    .all(|(known, segment)| known == segment || (known.starts_with('{') && !segment.is_empty()))
         };
         self.paths.iter().find(|(known, _)| fits(known)).map(|(_, methods)| methods.as_slice())
     }

@@ -114,6 +114,11 @@ pub fn object(text: &[u8]) -> Result<(), Problem> {
     }
 }
 
+/// A whole number without a sign, which Rust would take.
+fn digits<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
@@ -148,11 +153,11 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
     if text == "*" {
         return Ok(None);
     }
-    let digits = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default();
-    match digits.parse::<u64>() {
+    let version = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(digits::<u64>);
+    match version {
         // No game comes to that many versions, so it matches none.
-        Ok(version) => Ok(Some(u32::try_from(version).unwrap_or(u32::MAX))),
-        Err(_) => Err(Problem::parameter("If-Match", "send the version as the ETag has it, such as \"17\", or *")),
+        Some(version) => Ok(Some(u32::try_from(version).unwrap_or(u32::MAX))),
+        None => Err(Problem::parameter("If-Match", "send the version as the ETag has it, such as \"17\", or *")),
     }
 }
 
@@ -201,7 +206,7 @@ fn params<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
 /// A number from the query, within its bounds.
 fn number<'de, D: Deserializer<'de>>(deserializer: D, bounds: std::ops::RangeInclusive<u32>) -> Result<u32, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let number = text.parse::<u32>().ok().filter(|number| bounds.contains(number));
+    let number = digits::<u32>(&text).filter(|number| bounds.contains(number));
     number.ok_or_else(|| D::Error::custom(format!("a whole number from {} to {}", bounds.start(), bounds.end())))
 }
 
@@ -257,7 +262,7 @@ impl FromRequest for Number {
     type Future = std::future::Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let number = request.match_info().get("number").and_then(|text| text.parse().ok());
+        let number = request.match_info().get("number").and_then(digits);
         let number = number.filter(|number| *number <= i32::MAX as u32);
         let refused = || Problem::parameter("number", "a whole number from 0 to 2147483647");
         std::future::ready(number.map(Number).ok_or_else(refused))

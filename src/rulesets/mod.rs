@@ -340,6 +340,14 @@ impl TurnLimit {
     }
 }
 
+/// For serde's `deserialize_with`: a field that may be left out but not be null.
+///
+/// # Errors
+/// What is there is no `T`.
+pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 impl<'de> Deserialize<'de> for TurnLimit {
     /// Only called when the field is there (use `#[serde(default)]`), so null is a value of its own.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

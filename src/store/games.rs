@@ -67,7 +67,7 @@ struct GameRow {
     finished_at: Option<OffsetDateTime>,
     version: i32,
     moves_count: i32,
-    to_move_since: Option<OffsetDateTime>,
+    changed_at: OffsetDateTime,
     snapshot: Option<Vec<u8>>,
     seats: SeatColumns,
 }
@@ -152,7 +152,7 @@ impl Store {
                 g.options as "options?: Json<Map<String, Value>>", g.seat_count as "seat_count?", g.status as "game_status?",
                 g.creator_id as "creator_id?", g.server_seed as "server_seed?", g.outcome as "outcome?: Json<Outcome>",
                 g.created_at as "created_at?", g.started_at, g.finished_at,
-                p.version as "version?", p.moves_count as "moves_count?", p.to_move_since, p.snapshot,
+                p.version as "version?", p.moves_count as "moves_count?", p.changed_at as "changed_at?", p.snapshot,
                 s.seats as "seats?: Vec<i16>", s.player_ids as "player_ids?: Vec<Uuid>", s.names as "names?: Vec<String>",
                 s.kinds as "kinds?: Vec<String>", s.entropies as "entropies?: Vec<String>",
                 s.statuses as "statuses?: Vec<String>",
@@ -202,7 +202,7 @@ impl Store {
                 finished_at: row.finished_at,
                 version: row.version?,
                 moves_count: row.moves_count?,
-                to_move_since: row.to_move_since,
+                changed_at: row.changed_at?,
                 snapshot: row.snapshot,
                 seats,
             })
@@ -240,7 +240,7 @@ impl Store {
             created_at: row.created_at,
             started_at: row.started_at,
             finished_at: row.finished_at,
-            to_move_since: row.to_move_since,
+            to_move_since: None,
             outcome: row.outcome,
             state: None,
         };
@@ -254,6 +254,8 @@ impl Store {
                 }
             });
         }
+        // Every change of an active game is the beginning of a turn.
+        game.to_move_since = game.to_move().map(|_| row.changed_at);
         Ok(game)
     }
 
@@ -317,14 +319,14 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         sqlx::query!(
-            "insert into positions (game_id, version, moves_count, to_move_seat, to_move_player_id, to_move_since, snapshot)
+            "insert into positions (game_id, version, moves_count, to_move_seat, to_move_player_id, changed_at, snapshot)
              values ($1, $2, $3, $4, $5, $6, $7)",
             game.id,
             game.version as i32,
             game.moves_count as i32,
             game.to_move().map(i16::from),
             game.player_to_move().map(|player| player.id),
-            game.to_move_since,
+            now,
             game.state.as_ref().map(|state| state.snapshot()),
         )
         .execute(&mut *transaction)
@@ -395,21 +397,22 @@ impl Store {
         let at = sqlx::query_scalar!(
             r#"with written as (
                 update positions
-                set version = $3, moves_count = $4, to_move_seat = $5, to_move_player_id = $6,
-                    to_move_since = case when $5::smallint is null then null else now() end, snapshot = $7
+                set version = $3, moves_count = $4, to_move_seat = $5, to_move_player_id = $6, changed_at = greatest(now(), changed_at),
+                    snapshot = $7
                 where game_id = $1 and version = $2
-                returning game_id
+                returning game_id, changed_at
             ), ended as (
-                update games set status = 'finished', outcome = $8, finished_at = now()
-                where $8::jsonb is not null and id in (select game_id from written)
+                update games set status = 'finished', outcome = $8, finished_at = changed_at
+                from written
+                where $8::jsonb is not null and id = game_id
             ), logged as (
                 insert into moves (game_id, number, version, seat, move, events, at)
-                select game_id, $4, $3, $9, $10, $11, now() from written
+                select game_id, $4, $3, $9, $10, $11, changed_at from written
             ), kept as (
                 insert into idempotency_keys (player_id, key_hash, request_hash, game_id, move_number)
                 select $12, $13, $14, game_id, $4 from written where $13::bytea is not null
             )
-            select now() as "at!" from written"#,
+            select changed_at from written"#,
             game.id,
             version as i32,
             game.version as i32,
@@ -445,25 +448,22 @@ impl Store {
         answer: &impl Fn(&Game, &Player) -> Answer,
     ) -> Result<Option<Option<Answer>>, sqlx::Error> {
         let mut transaction = self.pool.begin().await?;
-        let now = sqlx::query_scalar!(r#"select now() as "now!""#).fetch_one(&mut *transaction).await?;
-        game.stamp(change, now);
-        let done = sqlx::query!(
+        let changed_at = sqlx::query_scalar!(
             "update positions
-             set version = $3, to_move_seat = $4, to_move_player_id = $5, to_move_since = $6, snapshot = $7
-             where game_id = $1 and version = $2",
+             set version = $3, to_move_seat = $4, to_move_player_id = $5, changed_at = greatest(now(), changed_at), snapshot = $6
+             where game_id = $1 and version = $2
+             returning changed_at",
             game.id,
             version as i32,
             game.version as i32,
             game.to_move().map(i16::from),
             game.player_to_move().map(|player| player.id),
-            game.to_move_since,
             game.state.as_ref().map(|state| state.snapshot()),
         )
-        .execute(&mut *transaction)
+        .fetch_optional(&mut *transaction)
         .await?;
-        if done.rows_affected() == 0 {
-            return Ok(None);
-        }
+        let Some(changed_at) = changed_at else { return Ok(None) };
+        game.stamp(change, changed_at);
         sqlx::query!(
             "update games
              set options = $2, seat_count = $3, status = $4, creator_id = $5, outcome = $6, started_at = $7, finished_at = $8

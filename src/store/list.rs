@@ -47,7 +47,7 @@ struct Row {
     version: i32,
     moves_count: i32,
     to_move_seat: Option<i16>,
-    to_move_since: Option<OffsetDateTime>,
+    changed_at: OffsetDateTime,
     seats: Option<Vec<i16>>,
     player_ids: Option<Vec<Uuid>>,
     names: Option<Vec<String>>,
@@ -78,7 +78,7 @@ impl Row {
             seats: seats.into_seats()?,
             moves_count: self.moves_count as u32,
             to_move: self.to_move_seat.map(|seat| seat as Seat),
-            to_move_since: self.to_move_since,
+            to_move_since: self.to_move_seat.map(|_| self.changed_at),
             created_at: self.created_at,
             started_at: self.started_at,
             finished_at: self.finished_at,
@@ -97,7 +97,7 @@ fn statement(filter: &Filter, after: Option<Uuid>, rows: i64) -> QueryBuilder<Po
     };
     let mut sql = QueryBuilder::new(
         "select g.id, g.ruleset, g.rules_version, g.options, g.seat_count, g.status, g.creator_id, g.outcome, g.created_at,
-                g.started_at, g.finished_at, p.version, p.moves_count, p.to_move_seat, p.to_move_since,
+                g.started_at, g.finished_at, p.version, p.moves_count, p.to_move_seat, p.changed_at,
                 s.seats, s.player_ids, s.names, s.kinds, s.entropies, s.statuses
          from (select ",
     );

@@ -67,8 +67,7 @@ impl Store {
     /// The database cannot be reached, or has migrations that this server does not know.
     pub async fn migrate(&self) -> Result<(), sqlx::migrate::MigrateError> {
         // On a connection of its own, which may wait: for another server that is migrating, or for a large table.
-        let mut connection = self.pool.acquire().await?.detach();
-        sqlx::raw_sql("set lock_timeout = 0; set statement_timeout = 0").execute(&mut connection).await?;
+        let mut connection = PgConnection::connect_with(&self.pool.connect_options()).await?;
         MIGRATIONS.run(&mut connection).await?;
         Ok(connection.close().await?)
     }

@@ -16,10 +16,21 @@ fn texts<'a>(value: &'a Value, member: &str) -> BTreeSet<&'a str> {
 async fn the_list_has_every_ruleset_in_the_language_that_is_preferred() {
     let app = TestApp::new().await;
     let plain = app.get("/v1/rulesets").expect(200).await;
-    assert_eq!((plain.header("content-language"), plain.header("vary").map(|v| v.contains("Accept-Language"))), (Some("en"), Some(true)));
+    assert_eq!(
+        (plain.header("content-language"), plain.header("vary").map(|v| v.contains("Accept-Language"))),
+        (Some("en"), Some(true))
+    );
     let slugs: BTreeSet<&str> = RulesetId::ALL.iter().map(|id| id.meta().slug).collect();
     assert_eq!(texts(&plain.json()["items"], "slug"), slugs);
-    for (accepted, language) in [("ru", "ru"), ("de, ru;q=0.5, en;q=0.1", "ru"), ("en-GB, ru;q=0.9", "en"), ("ru-RU", "ru"), ("fr", "en"), ("*", "en"), ("???", "en")] {
+    for (accepted, language) in [
+        ("ru", "ru"),
+        ("de, ru;q=0.5, en;q=0.1", "ru"),
+        ("en-GB, ru;q=0.9", "en"),
+        ("ru-RU", "ru"),
+        ("fr", "en"),
+        ("*", "en"),
+        ("???", "en"),
+    ] {
         let reply = app.get("/v1/rulesets").header("accept-language", accepted).expect(200).await;
         assert_eq!(reply.header("content-language"), Some(language), "{accepted}");
         let cyrillic = reply.text().contains("Загадка Леонардо");

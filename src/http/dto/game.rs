@@ -22,7 +22,7 @@ pub struct GameIn {
     #[schema(value_type = Object, example = json!({}))]
     pub options: Map<String, Value>,
     /// How many seats; left out: two, or the fewest that the ruleset allows if that is more.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::rulesets::present")]
     #[schema(nullable = false, minimum = 1, maximum = 4, example = 2)]
     pub seats: Option<u8>,
     /// Your share in the game's chance: up to 64 characters, public.
@@ -37,7 +37,7 @@ pub struct GameIn {
 #[schema(as = NewSeat)]
 pub struct SeatIn {
     /// Which seat; left out: the lowest free one.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::rulesets::present")]
     #[schema(nullable = false, minimum = 0, maximum = 3, example = 1)]
     pub seat: Option<Seat>,
     /// Your share in the game's chance: up to 64 characters, public.

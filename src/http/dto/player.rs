@@ -27,7 +27,7 @@ pub struct PlayerIn {
 #[schema(as = PlayerChanges)]
 pub struct ProfileIn {
     /// As when registering; left out, it stays.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::rulesets::present")]
     #[schema(nullable = false, min_length = 1, example = "Ada L.")]
     pub name: Option<String>,
 }

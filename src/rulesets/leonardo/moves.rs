@@ -39,7 +39,7 @@ pub enum Move {
         /// Which card of your cross it replaces.
         position: Position,
         /// The Key that you take if one symbol is then on all five cards of your cross (L7); any that you still lack.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, deserialize_with = "crate::rulesets::present", skip_serializing_if = "Option::is_none")]
         #[schema(nullable = false)]
         bonus_key: Option<Symbol>,
     },

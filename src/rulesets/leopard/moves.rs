@@ -39,8 +39,15 @@ pub enum Move {
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 enum MoveAsSent {
-    Lay { card: Card, square: Whose, cell: Option<Cell> },
-    Discard { card: Card },
+    Lay {
+        card: Card,
+        square: Whose,
+        #[serde(default, deserialize_with = "crate::rulesets::present")]
+        cell: Option<Cell>,
+    },
+    Discard {
+        card: Card,
+    },
     EndHand {},
 }
 

@@ -17,16 +17,16 @@ pub(super) const MOST_HANDS: usize = 24;
 #[schema(as = LeopardOptions)]
 pub struct Options {
     /// How many hands make a match (P11): 1 to 12, default 2. Not together with `target_points`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::rulesets::present", skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 1, maximum = 12, default = 2)]
     pub hands: Option<u32>,
     /// Play hands until a player has that many points at the end of one, 24 hands at most (P11): 1 to 100. Not together
     /// with `hands`; by default `hands` is in force.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::rulesets::present", skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 1, maximum = 100)]
     pub target_points: Option<u32>,
     /// What a line of one suit is worth (P12); default `1962`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::rulesets::present", skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, default = "1962")]
     pub scoring: Option<Scoring>,
 }

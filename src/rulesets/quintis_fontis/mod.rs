@@ -39,8 +39,8 @@ pub struct Options {
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 10000)]
     pub turn_limit: TurnLimit,
     /// Whether diagonal runs give Keys too (Q9). Default: false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(default = false)]
+    #[serde(default, deserialize_with = "crate::rulesets::present", skip_serializing_if = "Option::is_none")]
+    #[schema(default = false, nullable = false)]
     pub diagonals: Option<bool>,
 }
 

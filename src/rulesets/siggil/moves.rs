@@ -34,7 +34,7 @@ pub enum Move {
         #[schema(value_type = Vec<Card>, min_items = 2, max_items = 7)]
         cards: CardSet,
         /// The id of your own set to which the cards are added (S7); without it they are a new set.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, deserialize_with = "crate::rulesets::present", skip_serializing_if = "Option::is_none")]
         #[schema(nullable = false, minimum = 1)]
         set: Option<u8>,
     },

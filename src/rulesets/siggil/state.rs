@@ -33,11 +33,11 @@ pub(super) fn is_solo_spirit(slot: u8) -> bool {
 #[schema(as = SiggilOptions)]
 pub struct Options {
     /// The pattern of the sigil (S2); default `pyramids`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "crate::rulesets::present", skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, default = "pyramids")]
     pub layout: Option<Layout>,
     /// For one player only (S12): how many cards capture a spirit; default `normal`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "crate::rulesets::present", skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, default = "normal")]
     pub difficulty: Option<Difficulty>,
 }

@@ -1,0 +1,25 @@
+//! The API from outside: whole servers, each on a database of its own, asked over HTTP.
+//!
+//! SQL is used only to arrange what HTTP cannot, or to look at what must never leave the server. Every answer, whatever a
+//! test is about, passes the checks of [`checks`] on its way: its form, its headers, and that the document tells of it.
+
+mod checks;
+mod database;
+mod helpers;
+mod play;
+
+mod concurrency;
+mod durability;
+mod games;
+mod history;
+mod idempotency;
+mod moves;
+mod operations;
+mod outsiders;
+mod plans;
+mod players;
+mod problems;
+mod requests;
+mod rulesets;
+mod seats;
+mod secrecy;

@@ -1,0 +1,121 @@
+//! Every operation of the document, asked by those who have no business there: what each is answered, and that it changes
+//! nothing. Operations that no line of the table covers stand in `outsiders.txt`, a list that should stay empty.
+
+use serde_json::{Value, json};
+
+use crate::checks::DOCUMENT;
+use crate::helpers::TestApp;
+use crate::play::Chance;
+
+/// An operation and what is answered to nobody (no token), a stranger (an account that has never sat anywhere), a
+/// spectator (a player of another game) and the wrong seat (a player of the game whose turn, or game, it is not).
+type Line = (&'static str, [(u16, &'static str); 4]);
+
+const OK: (u16, &str) = (200, "");
+const MADE: (u16, &str) = (201, "");
+const UNKNOWN: (u16, &str) = (401, "unauthenticated");
+const UNSEATED: (u16, &str) = (403, "not-seated");
+const STARTED: (u16, &str) = (409, "game-not-open");
+
+const TABLE: &[Line] = &[
+    ("register_player", [MADE, MADE, MADE, MADE]),
+    ("get_me", [UNKNOWN, OK, OK, OK]),
+    ("update_me", [UNKNOWN, OK, OK, OK]),
+    ("get_player", [OK, OK, OK, OK]),
+    ("create_game", [UNKNOWN, MADE, MADE, MADE]),
+    ("list_games", [OK, OK, OK, OK]),
+    ("get_game", [OK, OK, OK, OK]),
+    ("take_seat", [UNKNOWN, STARTED, STARTED, (409, "already-seated")]),
+    ("leave_seat", [UNKNOWN, UNSEATED, UNSEATED, STARTED]),
+    ("start_game", [UNKNOWN, (403, "not-owner"), (403, "not-owner"), (403, "not-owner")]),
+    // Giving up is the one thing that a player may do at any time.
+    ("resign", [UNKNOWN, UNSEATED, UNSEATED, OK]),
+    ("list_legal_moves", [UNKNOWN, UNSEATED, UNSEATED, OK]),
+    ("play_move", [UNKNOWN, UNSEATED, UNSEATED, (409, "not-your-turn")]),
+    ("list_moves", [OK, OK, OK, OK]),
+    ("get_move", [OK, OK, OK, OK]),
+    ("healthz", [OK, OK, OK, OK]),
+    ("readyz", [OK, OK, OK, OK]),
+    ("get_openapi", [OK, OK, OK, OK]),
+    ("get_problem", [OK, OK, OK, OK]),
+];
+
+/// The operations of the document: id, method, path.
+fn operations() -> Vec<(String, String, String)> {
+    let paths = DOCUMENT["paths"].as_object().expect("a document has paths");
+    let operations = paths.iter().flat_map(|(path, item)| {
+        let item = item.as_object().into_iter().flatten();
+        item.map(|(method, operation)| {
+            (operation["operationId"].as_str().unwrap_or_default().to_owned(), method.to_uppercase(), path.clone())
+        })
+    });
+    operations.collect()
+}
+
+/// A body for operations that want one; `name` for those that take a name, which must be new each time.
+fn body(operation: &str, name: &str, mv: &Value) -> Option<Value> {
+    match operation {
+        "register_player" | "update_me" => Some(json!({"name": name})),
+        "create_game" => Some(json!({"ruleset": "leopard"})),
+        "take_seat" => Some(json!({})),
+        "play_move" => Some(mv.clone()),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn outsiders_are_answered_as_the_table_says() {
+    let app = TestApp::new().await;
+    let [stranger, spectator] = app.players(2).await.try_into().unwrap();
+    app.create(&spectator, &json!({"ruleset": "siggil", "seats": 1})).await;
+    for (operation, method, template) in operations() {
+        let Some((_, expected)) = TABLE.iter().find(|(known, _)| *known == operation) else { continue };
+        // The creator is to move: the other player has neither the turn nor the game.
+        let table = loop {
+            let table = app.table("leonardo", &json!({}), 2).await;
+            app.play_one(&table, &mut Chance(1)).await;
+            if app.to_move(&table).await == Some(0) {
+                break table;
+            }
+        };
+        let (creator, wrong) = (&table.players[0], &table.players[1]);
+        let mv = app.legal_moves(&table.id, creator).await[0].clone();
+        let id = if template.starts_with("/v1/players") { &creator.id } else { &table.id };
+        let path = template.replace("{id}", id).replace("{number}", "1").replace("{code}", "internal");
+
+        let viewers = [
+            ("nobody", None),
+            ("stranger", Some(&stranger)),
+            ("spectator", Some(&spectator)),
+            ("wrong seat", Some(wrong)),
+        ];
+        for ((who, player), (status, code)) in viewers.into_iter().zip(expected) {
+            let before = app.game(&table.id, Some(creator)).await;
+            let mut call = app.call(&method, &path).by_some(player);
+            if let Some(body) = body(&operation, &format!("{operation} {who}"), &mv) {
+                call = call.json(&body);
+            }
+            let reply = call.send().await;
+            assert_eq!(reply.status, *status, "{operation}, {who}: {}", reply.text());
+            if *status >= 400 {
+                assert_eq!(reply.json()["code"], *code, "{operation}, {who}");
+                assert_eq!(app.game(&table.id, Some(creator)).await, before, "{operation}, {who}: it changed the game");
+            }
+            // Whatever it is, no hand but one's own is in it; the game is over once its player has resigned.
+            let over = operation == "resign" && who == "wrong seat";
+            let hand = before["state"]["seats"][0]["hand"].as_array().unwrap();
+            let shown = Value::from(hand.clone()).to_string();
+            assert!(over || !reply.text().contains(&shown), "{operation}, {who}: another's hand");
+        }
+    }
+}
+
+#[test]
+fn operations_that_are_not_covered_stand_in_the_list() {
+    let covered = |id: &str| TABLE.iter().any(|(known, _)| *known == id);
+    let missing: Vec<String> = operations().into_iter().map(|(id, ..)| id).filter(|id| !covered(id)).collect();
+    let listed: Vec<&str> = include_str!("outsiders.txt").lines().collect();
+    assert_eq!(missing, listed, "cover the new operation in the table (or strike what is covered now from the list)");
+    let known: Vec<String> = operations().into_iter().map(|(id, ..)| id).collect();
+    assert!(TABLE.iter().all(|(id, _)| known.iter().any(|other| other == id)), "the table has no other operations");
+}

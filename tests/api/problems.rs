@@ -1,0 +1,117 @@
+//! Every kind of error once, in full.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tavola::http::Code;
+
+use crate::checks::DOCUMENT;
+use crate::helpers::{Reply, TestApp};
+
+/// Kinds that no request can call forth here, and why.
+const UNREACHABLE: [(Code, &str); 1] = [(
+    Code::RequestTimeout,
+    "a body that does not arrive runs into the time limit of the whole request, which is `unavailable`; the kind is for the \
+     framework's own timeouts, should one reach the outermost layer",
+)];
+
+/// Compares a problem with its snapshot; the request's id is another one each time.
+fn check(seen: &mut BTreeSet<&'static str>, reply: Reply) {
+    let mut body = reply.json();
+    body["instance"] = json!("urn:uuid:…");
+    let code = Code::parse(body["code"].as_str().unwrap()).expect("a known code");
+    let told = json!({"status": reply.status, "body": body, "headers": {
+        "allow": reply.header("allow"), "retry-after": reply.header("retry-after"),
+        "www-authenticate": reply.header("www-authenticate"),
+    }});
+    insta::with_settings!({prepend_module_to_snapshot => false, omit_expression => true}, {
+        insta::assert_json_snapshot!(code.as_str(), told);
+    });
+    assert!(seen.insert(code.as_str()), "{} twice", code.as_str());
+}
+
+#[tokio::test]
+async fn every_problem_looks_as_it_always_did() {
+    let app = TestApp::new().await;
+    let mut seen = BTreeSet::new();
+    let (ada, bo, cy) = (app.register("Ada").await, app.register("Bo").await, app.register("Cy").await);
+    let open = app.create(&ada, &json!({"ruleset": "leonardo", "seats": 3})).await;
+    let open = format!("/v1/games/{}", open["id"].as_str().unwrap());
+    let table = app.table_of("leopard", &json!({}), vec![ada.clone(), bo.clone()]).await;
+    let (mover, other) = app.mover_and_other(&table).await;
+    let leopard = json!({"ruleset": "leopard"});
+
+    check(&mut seen, app.post("/v1/games").by(&ada).json(&json!({"ruleset": "chess"})).send().await);
+    check(&mut seen, app.get("/v1/games?limit=0").send().await);
+    check(&mut seen, app.get("/v1/me").send().await);
+    check(&mut seen, app.get(table.path("/legal-moves")).by(&cy).send().await);
+    check(&mut seen, app.post(format!("{open}/start")).by(&bo).send().await);
+    check(&mut seen, app.get(format!("/v1/games/{}", uuid::Uuid::nil())).send().await);
+    check(&mut seen, app.call("DELETE", "/v1/games").send().await);
+    check(&mut seen, app.post(table.path("/moves")).by(other).json(&json!({"type": "end_hand"})).send().await);
+    check(&mut seen, app.post(format!("{open}/resignation")).by(&ada).send().await);
+    check(&mut seen, app.post(table.path("/start")).by(&ada).send().await);
+    check(&mut seen, app.post(format!("{open}/seats")).by(&bo).json(&json!({"seat": 0})).send().await);
+    check(&mut seen, app.post(format!("{open}/seats")).by(&ada).json(&json!({})).send().await);
+    check(&mut seen, app.post(format!("{open}/start")).by(&ada).send().await);
+    check(&mut seen, app.post("/v1/players").json(&json!({"name": "ADA"})).send().await);
+    check(&mut seen, app.post(table.path("/moves")).by(mover).at(0).json(&json!({"type": "end_hand"})).send().await);
+    check(&mut seen, app.post("/v1/players").text(" ".repeat(65_537)).send().await);
+    check(&mut seen, app.post("/v1/players").body("name=Ada").send().await);
+    check(&mut seen, app.post(table.path("/moves")).by(mover).json(&json!({"type": "end_hand"})).send().await);
+    let options = json!({"ruleset": "leopard", "options": {"hands": 13}});
+    check(&mut seen, app.post("/v1/games").by(&ada).json(&options).send().await);
+    app.post("/v1/games").by(&ada).key("k").json(&leopard).expect(201).await;
+    check(&mut seen, app.post("/v1/games").by(&ada).key("k").json(&json!({"ruleset": "siggil"})).send().await);
+    sqlx::query("update games set server_seed = sha256('x'), ruleset = 'chess' where status = 'active'")
+        .execute(app.sql())
+        .await
+        .unwrap();
+    check(&mut seen, app.get(table.path("")).expecting_a_fault().send().await);
+    app.store.close().await;
+    check(&mut seen, app.get("/readyz").send().await);
+
+    let unreachable: BTreeSet<&str> = UNREACHABLE.iter().map(|(code, _)| code.as_str()).collect();
+    let all: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(seen.union(&unreachable).copied().collect::<BTreeSet<_>>(), all, "cover the new code here");
+    assert!(seen.is_disjoint(&unreachable), "what can be reached is not unreachable");
+}
+
+#[test]
+fn the_table_of_codes_is_sound() {
+    let codes: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(codes.len(), Code::ALL.len(), "no code twice");
+    assert!(Code::ALL.windows(2).all(|two| two[0].status() <= two[1].status()), "by status");
+    for code in Code::ALL {
+        assert!(code.as_str().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{}", code.as_str());
+        assert!(code.status().is_client_error() || code.status().is_server_error());
+        assert_eq!(Code::parse(code.as_str()), Some(*code));
+        assert!(code.title().len() < 60 && code.about().len() > 20 && code.about().ends_with('.'), "{}", code.as_str());
+    }
+    assert_eq!(Code::parse("nothing"), None);
+}
+
+/// All codes that the document tells of are the server's, each under its status, and the examples are problems.
+#[test]
+fn the_document_knows_the_codes() {
+    let mut told = BTreeSet::new();
+    for item in DOCUMENT["paths"].as_object().unwrap().values() {
+        for operation in item.as_object().unwrap().values() {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let examples = &response["content"]["application/problem+json"]["examples"];
+                for (name, example) in examples.as_object().into_iter().flatten() {
+                    let code = Code::parse(name).expect("a code of the server");
+                    assert_eq!(code.status().as_str(), status);
+                    let value: &Value = &example["value"];
+                    crate::checks::conforms(&DOCUMENT["components"]["schemas"]["Problem"], value).unwrap();
+                    assert_eq!((&value["code"], &value["title"]), (&json!(name), &json!(code.title())));
+                    told.insert(code.as_str());
+                }
+            }
+        }
+    }
+    // What is not an operation's own: a method that no operation has, failures of the server.
+    let rest = ["internal", "method-not-allowed", "request-timeout"];
+    let missing: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).filter(|code| !told.contains(code)).collect();
+    assert!(missing.iter().all(|code| rest.contains(code)), "{missing:?}");
+}
