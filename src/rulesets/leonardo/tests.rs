@@ -559,7 +559,7 @@ fn l02_the_deal_is_that_of_the_fairness_vectors() {
             assert_eq!(serde_json::to_value(&seat.cross).unwrap(), dealt["cross"]);
             let mut hand: Vec<Card> = serde_json::from_value(dealt["hand"].clone()).unwrap();
             hand.sort_unstable();
-            assert_eq!(seat.hand.as_ref(), Some(&hand));
+            assert_eq!(seat.hand.as_deref(), Some(&hand[..]));
         }
         assert_eq!(seats.len(), vector.seats_dealt.len());
     }

@@ -2,6 +2,7 @@
 
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use utoipa::ToSchema;
 
 use super::moves::Event;
@@ -32,11 +33,11 @@ pub struct SeatView {
     pub cross: CrossView,
     /// In catalogue order; null where it is hidden from you.
     #[schema(required)]
-    pub hand: Option<Vec<Card>>,
+    pub hand: Option<SmallVec<[Card; 16]>>,
     /// Cards in the hand: five, but four for a winner, who no longer draws (L9).
     pub hand_count: u8,
     /// In catalogue order.
-    pub keys: Vec<Symbol>,
+    pub keys: SmallVec<[Symbol; 16]>,
     /// Whether the bonus Key of L7 has been taken.
     pub bonus_key_taken: bool,
 }
@@ -66,7 +67,7 @@ fn seat_view(own: &SeatState, shown: bool) -> SeatView {
     let [center, up, right, down, left] = own.cross;
     SeatView {
         cross: CrossView { center, up, right, down, left },
-        hand: shown.then(|| own.hand.to_vec()),
+        hand: shown.then(|| own.hand.iter().copied().collect()),
         hand_count: own.hand.len() as u8,
         keys: own.keys.iter().collect(),
         bonus_key_taken: own.bonus_key_taken,

@@ -226,7 +226,7 @@ fn p06_ace_to_nine_need_their_own_cell_vacant() {
     let five = Event::CardPlayed { seat: 0, card: Some(card("5C")), square: Whose::Opponent, cell: 5, face: Face::Up };
     assert_eq!(events[0], five);
     assert_eq!(
-        Leopard::view(&state, Viewer::Spectator).seats[1].square[4],
+        Leopard::view(&state, Viewer::Spectator).seats[1].square[4][..],
         [LaidView { face: Face::Up, card: Some(card("5C")) }]
     );
 }

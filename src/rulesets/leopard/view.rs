@@ -1,6 +1,7 @@
 //! What a viewer of a match of `leopard` may see, and what they can imagine of the rest.
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use utoipa::ToSchema;
 
 use super::cards::{COPIES, Card, DECK, Hand, Rank};
@@ -36,12 +37,12 @@ pub struct View {
 pub struct SeatView {
     /// In catalogue order; null where it is hidden from you.
     #[schema(required)]
-    pub hand: Option<Vec<Card>>,
+    pub hand: Option<SmallVec<[Card; 16]>>,
     /// Nine for the player whose turn it is, who has drawn; eight for the other.
     pub hand_count: u8,
     /// The stacks on the cells 1 to 9, each from bottom to top; the top card counts (P3).
     #[schema(min_items = 9, max_items = 9)]
-    pub square: [Vec<LaidView>; CELLS],
+    pub square: [SmallVec<[LaidView; 5]>; CELLS],
     /// Points for the lines of the square as it is now (P8).
     pub square_value: u8,
     /// Points scored in the hands that are over.

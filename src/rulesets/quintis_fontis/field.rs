@@ -4,6 +4,7 @@
 
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use crate::rulesets::cards::{Card, DECK, Symbol};
 
@@ -24,6 +25,9 @@ const SPAN: u32 = 9;
 
 /// Steps in which runs lie (Q9): to the right and down, then the diagonals, which count only by option.
 const DIRECTIONS: [(i8, i8); 4] = [(1, 0), (0, 1), (1, 1), (1, -1)];
+
+/// Cards that lie on each other, from bottom to top; so many take no room elsewhere.
+pub type Stack = SmallVec<[Card; 16]>;
 
 /// A cell of the board; ordered by x, then y, as moves are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -189,8 +193,8 @@ impl Field {
     }
 
     /// Every stack from bottom to top, row by row and from left to right in a row.
-    pub fn stacks(&self) -> Vec<(Cell, Vec<Card>)> {
-        let mut stacks: Vec<(Cell, Vec<Card>)> = self.tops.iter().map(|(cell, _)| (*cell, Vec::new())).collect();
+    pub fn stacks(&self) -> Vec<(Cell, Stack)> {
+        let mut stacks: Vec<(Cell, Stack)> = self.tops.iter().map(|(cell, _)| (*cell, Stack::new())).collect();
         for &(cell, card) in &self.buried {
             stacks[self.place_of(cell)].1.push(card);
         }

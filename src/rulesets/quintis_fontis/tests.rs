@@ -151,7 +151,7 @@ fn q06_a_card_covers_one_with_which_it_shares_a_symbol() {
     assert_eq!((Illegal::CoversUnlike.rule(), Illegal::NothingToCover.rule()), ("Q6", "Q6"));
     let events = play(&mut state, cover("cat-flower", 0, 0));
     assert_eq!(events[0], Event::CardPlayed { seat: 0, card: card("cat-flower"), x: 0, y: 0 });
-    let stack = ["gull-halberd", "cat-flow", "cat-flower"].map(card).to_vec();
+    let stack = ["gull-halberd", "cat-flow", "cat-flower"].map(card).into_iter().collect();
     assert_eq!(state.field.stacks(), [(Cell::ORIGIN, stack)]);
 }
 
@@ -170,7 +170,7 @@ fn q07_a_swap_takes_the_top_card_into_the_hand() {
             Event::TurnPassed { seat: 1 },
         ]
     );
-    assert_eq!(state.field.stacks(), [(Cell::ORIGIN, ["gull-halberd", "gull-flow"].map(card).to_vec())]);
+    assert_eq!(state.field.stacks(), [(Cell::ORIGIN, ["gull-halberd", "gull-flow"].map(card).into_iter().collect())]);
     assert!(state.players[0].hand.contains(card("cat-flow")) && !state.players[0].hand.contains(card("gull-flow")));
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use utoipa::ToSchema;
 
 use super::Options;
-use super::field::{Cell, Field};
+use super::field::{Cell, Field, Stack};
 use super::state::{Player, State};
 use crate::rulesets::cards::{COPIES, Card, DECK, Symbol, SymbolSet};
 use crate::rulesets::random::Stream;
@@ -43,7 +44,7 @@ pub struct CellView {
     #[schema(minimum = -4, maximum = 4)]
     pub y: i8,
     /// At least one card, from bottom to top.
-    pub stack: Vec<Card>,
+    pub stack: SmallVec<[Card; 16]>,
 }
 
 /// What a player has.
@@ -52,11 +53,11 @@ pub struct CellView {
 pub struct SeatView {
     /// The cards in hand, in catalogue order; null unless the hand is the viewer's own or the game is over.
     #[schema(required)]
-    pub hand: Option<Vec<Card>>,
+    pub hand: Option<SmallVec<[Card; 16]>>,
     /// How many cards the hand has.
     pub hand_count: u8,
     /// The symbols of the Keys that the player holds, in order of seniority (Q12).
-    pub keys: Vec<Symbol>,
+    pub keys: SmallVec<[Symbol; 16]>,
 }
 
 /// The state as `viewer` may see it.
@@ -66,7 +67,7 @@ pub fn view(state: &State, viewer: Viewer) -> View {
         hand_count: player.hand.len() as u8,
         keys: player.keys.iter().collect(),
     };
-    let cell_view = |(cell, stack): (Cell, Vec<Card>)| CellView { x: cell.x, y: cell.y, stack };
+    let cell_view = |(cell, stack): (Cell, Stack)| CellView { x: cell.x, y: cell.y, stack };
     View {
         turns_taken: state.turns_taken,
         deck_count: state.deck.len() as u8,

@@ -133,7 +133,7 @@ fn s03_a_face_down_card_that_becomes_available_is_turned_up() {
         ]
     );
     let view = Siggil::view(&state, Viewer::Spectator);
-    assert_eq!((view.sigil[0].card, view.available), (Some(leaf_1.into()), vec![0, 8]));
+    assert_eq!((view.sigil[0].card, &view.available[..]), (Some(leaf_1.into()), &[0, 8][..]));
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use utoipa::ToSchema;
 
 use super::cards::{By, Card, CardSet, Kind, SigilCard, Spirit, SpiritSet};
-use super::layouts::Layout;
+use super::layouts::{Layout, SLOTS};
 use super::moves::Event;
 use super::state::{Difficulty, LaidSet, Options, Phase, Sigil, State, is_solo_spirit};
 use crate::rulesets::random::Stream;
@@ -24,11 +25,11 @@ pub struct View {
     /// The cards that still lie in the sigil, by slot.
     pub sigil: Vec<SlotView>,
     /// The slots of the cards that can be taken or discarded: no card lies on them. Ascending.
-    pub available: Vec<u8>,
+    pub available: SmallVec<[u8; 16]>,
     /// In catalogue order.
-    pub free_spirits: Vec<Spirit>,
+    pub free_spirits: SmallVec<[Spirit; 16]>,
     /// Let go for good (solo), in catalogue order.
-    pub escaped: Vec<Spirit>,
+    pub escaped: SmallVec<[Spirit; 16]>,
     /// The discard pile (solo), in the order of discarding.
     pub discard: Vec<Card>,
     /// By seat.
@@ -67,7 +68,7 @@ pub struct SeatView {
     /// In the order of laying.
     pub sets: Vec<SetView>,
     /// The spirits that the seat holds, in catalogue order.
-    pub spirits: Vec<Spirit>,
+    pub spirits: SmallVec<[Spirit; 16]>,
 }
 
 /// A set that was laid to capture a spirit; it stays when the spirit is lost.
@@ -98,10 +99,12 @@ pub(super) fn view(state: &State, viewer: Viewer) -> View {
         let face = if state.sigil.is_face_up(slot) { Face::Up } else { Face::Down };
         SlotView { slot, face, card: (face == Face::Up || sees_all).then_some(card) }
     };
+    let mut sigil = Vec::with_capacity(SLOTS);
+    sigil.extend(state.sigil.cards().map(slot_view));
     View {
         layout: state.layout,
         phase: state.phase,
-        sigil: state.sigil.cards().map(slot_view).collect(),
+        sigil,
         available: state.sigil.available(state.layout).collect(),
         free_spirits: state.free.iter().collect(),
         escaped: state.escaped.iter().collect(),

@@ -140,7 +140,7 @@ fn fold(view: &mut View, event: &Event) {
             (view.hand_number, view.dealer, view.stock_count) = (hand_number, dealer, 88);
             view.discard.clear();
             let seat = &mut view.seats[usize::from(seat)];
-            (seat.hand, seat.hand_count) = (cards.map(Vec::from), 8);
+            (seat.hand, seat.hand_count) = (cards.map(|cards| cards.into_iter().collect()), 8);
             seat.square = Default::default();
         }
         Event::TurnPassed { .. } | Event::GameFinished { .. } => {}

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::super::field::Stack;
 use super::super::*;
 use super::{Q, moves_of};
 use crate::rulesets::cards::{Card, Symbol};
@@ -92,10 +93,10 @@ fn keys_earned(before: &View, after: &View, seat: Seat, card: Card, (x, y): (i8,
 
 /// What a client that knows a view makes of the events of one move.
 fn fold(mut view: View, events: &[Event]) -> View {
-    fn stack_at(view: &mut View, x: i8, y: i8) -> &mut Vec<Card> {
+    fn stack_at(view: &mut View, x: i8, y: i8) -> &mut Stack {
         let place = view.field.partition_point(|cell| (cell.y, cell.x) < (y, x));
         if view.field.get(place).is_none_or(|cell| (cell.x, cell.y) != (x, y)) {
-            view.field.insert(place, CellView { x, y, stack: Vec::new() });
+            view.field.insert(place, CellView { x, y, stack: Stack::new() });
         }
         &mut view.field[place].stack
     }
