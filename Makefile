@@ -56,5 +56,5 @@ openapi: setup ## rewrite openapi/openapi.json from the code
 sqlx: setup ## rewrite .sqlx, what the compiler knows about the queries, after a change of query or migration
 	sh scripts/sqlx.sh
 
-bench: setup ## run the benchmarks
-	$(CARGO) bench --locked
+bench: setup ## measure the engine: decisions, views, snapshots of every ruleset; takes a minute after the build
+	$(CARGO) bench --locked --bench engine

@@ -1,4 +1,5 @@
-//! How fast the engine is, for every registered ruleset: `make bench`, or `make bench ARGS=leopard` for those that match.
+//! How fast the engine is, for every registered ruleset: `make bench`. `cargo bench --bench engine -- leopard` measures
+//! only what matches.
 //!
 //! The figure for `decision` is that of one decision: list all legal moves, choose one uniformly, play it with the check
 //! of its legality. The other figures are means over the positions of whole random games, from the deal to the end.

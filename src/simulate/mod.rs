@@ -43,9 +43,10 @@ pub fn run(settings: &Simulation) -> Result<(), SimulateError> {
         return Err(SimulateError::Seats(id));
     }
     let options = id.options(&settings.options, seats).map_err(SimulateError::Options)?.to_json();
-    let threads = settings
-        .threads
-        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |threads| threads.get());
+    let threads = match settings.threads {
+        Some(threads) => threads.get(),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
 
     let start = Instant::now();
     let tally = with_ruleset!(id, R => {
