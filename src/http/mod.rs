@@ -31,18 +31,9 @@ use problem::Problem;
 /// How long a request may take, its body's arrival included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The headers of answers that pages of other origins may read.
-const EXPOSED: [&str; 9] = [
-    "allow",
-    "content-language",
-    "etag",
-    "idempotent-replayed",
-    "location",
-    "retry-after",
-    "vary",
-    "www-authenticate",
-    "x-request-id",
-];
+/// Headers of answers that scripts of web pages may read, besides those that they always may.
+const EXPOSED: [&str; 7] =
+    ["allow", "etag", "idempotent-replayed", "location", "retry-after", "www-authenticate", "x-request-id"];
 
 /// The OpenAPI document, made once, and what it says about paths.
 pub struct Document {

@@ -148,7 +148,10 @@ fn common_errors(operation: &Value) -> Vec<Code> {
     if operation["security"].as_array().is_some_and(|ways| !ways.is_empty()) {
         codes.push(Code::Unauthenticated);
     }
-    if operation.get("requestBody").is_some() {
+    // What has no use for a body reads it all the same if it is sent: the key is of the whole request.
+    if operation.get("requestBody").is_some()
+        || matches!(operation["operationId"].as_str(), Some("start_game" | "resign"))
+    {
         codes.extend([Code::InvalidBody, Code::BodyTooLarge, Code::UnsupportedMediaType]);
     }
     if parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key") {
@@ -188,6 +191,13 @@ fn complete_operations(document: &mut Value) {
             }
         }
         let own = ERRORS.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, codes)| codes);
+        for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+            limit(parameter);
+        }
+        // Nothing at all means an object without members.
+        if matches!(id.as_str(), "update_me" | "take_seat") {
+            operation["requestBody"]["required"] = false.into();
+        }
         if operation.get("security").is_none() {
             // Said expressly: no token is needed.
             operation["security"] = json!([]);
@@ -215,6 +225,21 @@ fn complete_operations(document: &mut Value) {
             }
             response["content"]["application/problem+json"]["examples"][code.as_str()] = example(code);
         }
+    }
+}
+
+/// Writes down what a parameter can be, where its type says too little.
+fn limit(parameter: &mut Value) {
+    let limits = match parameter["name"].as_str() {
+        Some("Idempotency-Key") => json!({"minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}),
+        Some("If-Match") => json!({"pattern": r#"^(\*|"[0-9]+")$"#}),
+        Some("cursor") => json!({"pattern": "^[0-9a-f]{48}$"}),
+        Some("perspective") => json!({"pattern": "^(me|spectator|all|[0-9])$"}),
+        Some("player" | "to_move") => json!({"pattern": "^(me|[0-9a-fA-F-]{36})$"}),
+        _ => return,
+    };
+    if let (Some(schema), Value::Object(limits)) = (parameter["schema"].as_object_mut(), limits) {
+        schema.extend(limits);
     }
 }
 

@@ -63,8 +63,6 @@ codes! {
         "There is no such path or resource, or it is not yours to know of: both are answered alike.";
     MethodNotAllowed 405 "method-not-allowed", "The path does not take this method",
         "The path exists, but not with this method; the `Allow` header lists those that it takes.";
-    RequestTimeout 408 "request-timeout", "The request did not arrive in time",
-        "The request's body did not arrive in time. Send it again.";
     NotYourTurn 409 "not-your-turn", "It is not your turn",
         "Another player is to move. The game's `to_move` says who.";
     GameNotActive 409 "game-not-active", "The game is not being played",
@@ -112,7 +110,6 @@ impl Code {
             401 => Code::Unauthenticated,
             404 => Code::NotFound,
             405 => Code::MethodNotAllowed,
-            408 => Code::RequestTimeout,
             413 => Code::BodyTooLarge,
             415 => Code::UnsupportedMediaType,
             503 => Code::Unavailable,

@@ -15,6 +15,7 @@ const OK: (u16, &str) = (200, "");
 const MADE: (u16, &str) = (201, "");
 const UNKNOWN: (u16, &str) = (401, "unauthenticated");
 const UNSEATED: (u16, &str) = (403, "not-seated");
+const UNFINISHED: (u16, &str) = (409, "game-not-finished");
 const STARTED: (u16, &str) = (409, "game-not-open");
 
 const TABLE: &[Line] = &[
@@ -34,6 +35,11 @@ const TABLE: &[Line] = &[
     ("play_move", [UNKNOWN, UNSEATED, UNSEATED, (409, "not-your-turn")]),
     ("list_moves", [OK, OK, OK, OK]),
     ("get_move", [OK, OK, OK, OK]),
+    ("list_rulesets", [OK, OK, OK, OK]),
+    ("get_ruleset", [OK, OK, OK, OK]),
+    ("get_state", [OK, OK, OK, OK]),
+    ("get_fairness", [OK, OK, OK, OK]),
+    ("get_record", [UNFINISHED, UNFINISHED, UNFINISHED, UNFINISHED]),
     ("healthz", [OK, OK, OK, OK]),
     ("readyz", [OK, OK, OK, OK]),
     ("get_openapi", [OK, OK, OK, OK]),
@@ -81,7 +87,11 @@ async fn outsiders_are_answered_as_the_table_says() {
         let (creator, wrong) = (&table.players[0], &table.players[1]);
         let mv = app.legal_moves(&table.id, creator).await[0].clone();
         let id = if template.starts_with("/v1/players") { &creator.id } else { &table.id };
-        let path = template.replace("{id}", id).replace("{number}", "1").replace("{code}", "internal");
+        let path = template
+            .replace("{id}", id)
+            .replace("{number}", "1")
+            .replace("{code}", "internal")
+            .replace("{slug}", "leonardo");
 
         let viewers = [
             ("nobody", None),

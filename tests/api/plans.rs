@@ -81,7 +81,7 @@ async fn many_games(app: &TestApp) {
 }
 
 /// How often a list is asked for in one session: PostgreSQL may plan it otherwise from the sixth time on.
-const TIMES: i64 = 8;
+const TIMES: i64 = 7;
 
 #[tokio::test]
 async fn neither_lists_nor_moves_read_more_than_they_show() {
@@ -115,7 +115,9 @@ async fn pages_read_no_more_than_a_page(app: &TestApp) {
     ];
     let mut before = read(app).await;
     for (filter, most) in lists {
-        for after in [None, Some(middle)] {
+        // The first page and a later one, of the lists without joins; elsewhere a later one does for both.
+        let first = filter.player.is_none() && filter.to_move.is_none();
+        for after in [None, Some(middle)].into_iter().skip(usize::from(!first)) {
             let store = Store::open(app.database().clone(), 1);
             for _ in 0..TIMES {
                 store.list_games(&filter, after, 20).await.unwrap();
@@ -138,7 +140,7 @@ async fn pages_read_no_more_than_a_page(app: &TestApp) {
 async fn moves_read_a_game_and_nothing_else(app: &TestApp) {
     let before = read(app).await;
     let table = app.table("leopard", &serde_json::json!({}), 2).await;
-    let moves = 20;
+    let moves = 10;
     let mut chance = Chance(3);
     for number in 0..moves {
         let (mover, _) = app.mover_and_other(&table).await;

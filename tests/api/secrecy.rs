@@ -309,36 +309,40 @@ async fn watch(app: &TestApp, slug: &str, options: &Value, seats: usize, seed: u
     watch.look_at_the_end().await;
 }
 
-/// Games of a ruleset for all numbers of seats, one of each to its end and one resigned.
-async fn watch_all(slug: &str, options: impl Fn(usize) -> Value) {
+/// Games of a ruleset for all numbers of seats: to the end, but resigned after some moves where `whole` says no; and one
+/// that is resigned soon.
+async fn watch_all(slug: &str, options: impl Fn(usize) -> Value, whole: impl Fn(usize) -> bool) {
     let app = TestApp::new().await;
     let ruleset = RulesetId::from_slug(slug).expect("a ruleset");
     for seats in ruleset.meta().seats.clone() {
         let seats = usize::from(seats);
-        watch(&app, slug, &options(seats), seats, 100 + seats as u64, None).await;
-        watch(&app, slug, &json!({}), seats, 200 + seats as u64, Some(4)).await;
+        let resigned = if whole(seats) { None } else { Some(16) };
+        watch(&app, slug, &options(seats), seats, 100 + seats as u64, resigned).await;
     }
+    watch(&app, slug, &json!({}), usize::from(*ruleset.meta().seats.end()), 200, Some(3)).await;
 }
 
 #[tokio::test]
 async fn leonardo_shows_nobody_more_than_they_may_see() {
     // The deck of two players is shuffled anew after 52 draws.
-    watch_all("leonardo", |seats| json!({"turn_limit": if seats == 2 { 56 } else { 12 }})).await;
+    watch_all("leonardo", |seats| json!({"turn_limit": if seats == 2 { 56 } else { 12 }}), |_| true).await;
 }
 
 #[tokio::test]
 async fn quintis_fontis_shows_nobody_more_than_they_may_see() {
-    watch_all("quintis-fontis", |seats| json!({"turn_limit": if seats == 2 { 40 } else { 12 }})).await;
+    watch_all("quintis-fontis", |seats| json!({"turn_limit": if seats == 2 { 40 } else { 12 }}), |_| true).await;
 }
 
 #[tokio::test]
 async fn leopard_shows_nobody_more_than_they_may_see() {
-    watch_all("leopard", |_| json!({"hands": 1})).await;
+    watch_all("leopard", |_| json!({"hands": 1}), |_| true).await;
 }
 
 #[tokio::test]
 async fn siggil_shows_nobody_more_than_they_may_see() {
-    watch_all("siggil", |seats| if seats == 1 { json!({"layout": "turtle"}) } else { json!({}) }).await;
+    // Its games have no option that makes them short: alone and with three to the end.
+    let layout = |seats| if seats == 1 { json!({"layout": "turtle"}) } else { json!({}) };
+    watch_all("siggil", layout, |seats| matches!(seats, 1 | 3)).await;
 }
 
 #[tokio::test]
