@@ -194,7 +194,7 @@ pub async fn migrate(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[allow(clippy::print_stdout, reason = "where everything is, for the person who started the server")]
+/// Tells the person who started the server where everything is.
 fn announce(addr: SocketAddr) {
     println!("Tavola is ready.");
     println!("  API            http://{addr}/v1");

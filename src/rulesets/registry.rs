@@ -269,7 +269,6 @@ macro_rules! registry {
                             .map_err(|e| IllegalMove { rule: Some(e.rule()), detail: e.to_string() })?;
                         Ok(events.into_iter().map(AnyEvent::$name).collect())
                     })+
-                    #[allow(unreachable_patterns, reason = "reached as soon as the list has two rulesets")]
                     _ => Err(IllegalMove { rule: None, detail: "this is a move of another ruleset".into() }),
                 }
             }

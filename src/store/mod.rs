@@ -4,6 +4,7 @@
 //! that reads everything (who asks, the game, an earlier answer under the same key) and one that writes everything,
 //! guarded by the version; a write that loses the race is judged again on the new state.
 
+mod commands;
 mod error;
 mod games;
 mod idempotency;
@@ -17,8 +18,9 @@ use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
+pub use commands::{Created, Updated};
 pub use error::StoreError;
-pub use games::{Created, Loaded, Updated};
+pub use games::Loaded;
 pub use idempotency::{Answer, Headers, IdempotencyKey, Repeat};
 pub use list::{Filter, Page};
 pub use players::{Profile, Registered};
