@@ -117,6 +117,6 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// What is logged, as in `debug,sqlx=warn`
     // Requests that are no HTTP are nobody's concern but their sender's, who could fill the log with them.
-    #[arg(long, env = "TAVOLA_LOG", default_value = "info,actix_http=off")]
+    #[arg(long, env = "TAVOLA_LOG", default_value = "info,sqlx=warn,actix_http=off")]
     pub log: String,
 }
