@@ -176,3 +176,22 @@ fn bodies_have_examples_or_types_that_need_none() {
         }
     }
 }
+
+/// Null stands nowhere but in examples, which are values of the API itself.
+#[test]
+fn nothing_is_null_by_accident() {
+    fn walk(value: &Value, path: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Null => found.push(path.to_owned()),
+            Value::Array(items) => items.iter().for_each(|item| walk(item, path, found)),
+            Value::Object(members) => {
+                let members = members.iter().filter(|(name, _)| !matches!(name.as_str(), "example" | "examples"));
+                members.for_each(|(name, member)| walk(member, &format!("{path}/{name}"), found));
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    walk(&openapi::document(), "", &mut found);
+    assert_eq!(found, Vec::<String>::new());
+}

@@ -191,7 +191,7 @@ fn complete_operations(document: &mut Value) {
             }
         }
         let own = ERRORS.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, codes)| codes);
-        for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+        for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
             limit(parameter);
         }
         // Nothing at all means an object without members.
@@ -230,6 +230,10 @@ fn complete_operations(document: &mut Value) {
 
 /// Writes down what a parameter can be, where its type says too little.
 fn limit(parameter: &mut Value) {
+    // A header that is not sent is missing; there is no null to send.
+    if parameter["in"] == "header" {
+        parameter["schema"]["type"] = "string".into();
+    }
     let limits = match parameter["name"].as_str() {
         Some("Idempotency-Key") => json!({"minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}),
         Some("If-Match") => json!({"pattern": r#"^(\*|"[0-9]+")$"#}),
