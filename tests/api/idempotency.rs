@@ -208,8 +208,9 @@ async fn a_token_that_is_wrong_has_no_answer_however_well_the_key_is_known() {
     let first = play().by(mover).expect(201).await;
     play().refused(401, "unauthenticated").await;
     play().token("x").refused(401, "unauthenticated").await;
+    // The other player may hold an equal card and play it, but it is a move of their own then.
     let theirs = play().by(other).send().await;
-    assert!(!theirs.is_replay() && theirs.bytes != first.bytes && theirs.status != 201, "{}", theirs.text());
+    assert!(!theirs.is_replay() && theirs.bytes != first.bytes, "{}", theirs.text());
 }
 
 #[tokio::test]
