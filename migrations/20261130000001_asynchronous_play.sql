@@ -31,6 +31,7 @@ where g.id = s.game_id and g.status in ('finished', 'aborted');
 
 create index seats_player_over_at_index on seats (player_id, over_at);
 create index seats_expires_at_index on seats (expires_at) where expires_at is not null;
+create index seats_invitations_index on seats (player_id, expires_at, game_id) where status = 'invited';
 
 alter table positions
     add column to_move_since timestamptz,
@@ -56,6 +57,11 @@ alter table moves
     add column due_at timestamptz,
     add column remaining_ms bigint[],
     add column xid xid8 not null default pg_current_xact_id();
+
+-- Of the moves that there are: whoever moved next, or is to.
+update moves m set to_move_seat = coalesce(
+    (select n.seat from moves n where n.game_id = m.game_id and n.number = m.number + 1),
+    (select p.to_move_seat from positions p where p.game_id = m.game_id and p.moves_count = m.number));
 
 -- Everything visible that happens to a game besides its moves; with those, the one log of events. A version can have several:
 -- the last player joins and the game starts.

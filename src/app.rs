@@ -13,7 +13,7 @@ use crate::config::Settings;
 use crate::embedded::{Durability, Embedded};
 use crate::http::{self, Document};
 use crate::store::Store;
-use crate::workers::pruning;
+use crate::workers::{clocks, feed, pruning};
 
 /// The database of the private cluster.
 const DATABASE: &str = "tavola";
@@ -105,7 +105,10 @@ impl Database {
         if let Some(cluster) = &self.cluster {
             cluster.ensure_database(DATABASE).await?;
         }
-        self.store.migrate().await.context("the database cannot be brought up to date")
+        self.store.migrate().await.context("the database cannot be brought up to date")?;
+        // Before anybody can be late: time in which no server ran is given back.
+        self.store.beat().await.context("the clocks cannot be read")?;
+        Ok(())
     }
 
     async fn close(self) {
@@ -152,10 +155,13 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         let workers = settings.workers.map(|threads| threads.get());
         let application = Application::build(database.store.clone(), listener, workers)?;
         let (addr, handle) = (application.addr(), application.handle());
-        let pruning = tokio::spawn(prune(database.store.clone()));
+        let workers = tokio::spawn(work(database.store.clone()));
+        let store = database.store.clone();
         let stop = tokio::spawn(async move {
             signals.stop().await;
             tracing::info!("stopping");
+            // They would last as long as their readers want.
+            store.close_streams();
             handle.stop(true).await;
         });
         announce(addr);
@@ -168,7 +174,7 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
             }
         };
         stop.abort();
-        pruning.abort();
+        workers.abort();
         served
     }
     .await;
@@ -206,14 +212,34 @@ fn announce(addr: SocketAddr) {
     println!("Stop with Ctrl-C.");
 }
 
-async fn prune(store: Store) {
+/// Everything that servers do of themselves, for ever.
+async fn work(store: Store) {
+    tokio::join!(attend(&store), feed::run(&store), prune(&store));
+}
+
+/// Keeps the clocks.
+async fn attend(store: &Store) {
+    let mut interval = tokio::time::interval(clocks::INTERVAL);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let done = tokio::select! {
+            _ = interval.tick() => clocks::run_once(store).await,
+            () = store.something_due() => clocks::attend_all(store).await,
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, "the clocks could not be looked after");
+        }
+    }
+}
+
+async fn prune(store: &Store) {
     let mut interval = tokio::time::interval(pruning::INTERVAL);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // The first tick comes at once; a server that has just started has better things to do.
     interval.tick().await;
     loop {
         interval.tick().await;
-        match pruning::run_once(&store).await {
+        match pruning::run_once(store).await {
             Ok(pruned) => tracing::debug!(pruned, "idempotency keys pruned"),
             Err(error) => tracing::warn!(%error, "idempotency keys could not be pruned"),
         }

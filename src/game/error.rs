@@ -27,6 +27,18 @@ pub enum GameError {
     SeatCount { allowed: RangeInclusive<u8> },
     #[error("the ruleset needs at least {fewest} players")]
     TooFewPlayers { fewest: u8 },
+    #[error("you have left this game; a bot plays on for you")]
+    HasLeft,
+    #[error("the game is {}, not over", .0.as_str())]
+    NotOver(Status),
+    #[error("there is no invitation, or none any more")]
+    NotInvited,
+    #[error("the player has a seat in this game already")]
+    PlayerSeated,
+    #[error("the game is public: everybody may take a seat")]
+    NotPrivate,
+    #[error("{member} is {} to {}", .allowed.start(), .allowed.end())]
+    InvalidClock { member: &'static str, allowed: RangeInclusive<u32> },
     #[error("it is not your turn")]
     NotYourTurn { to_move: Option<Seat> },
     #[error("the move cannot be read")]

@@ -3,16 +3,25 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod clock;
+mod command;
 mod error;
+mod event;
+mod leaving;
 mod log;
 mod record;
 mod seats;
 mod viewer;
 
+pub use clock::Clock;
+pub use command::{Command, NewGame};
 pub use error::GameError;
-pub use log::{Entry, replay};
+pub use event::{Change, EventKind, Facts, Happening, Notice, NoticeKind};
+pub use log::{Entry, LogRow, Occurrence, Place, replay};
 pub use record::{Record, RecordError};
-pub use seats::{Entropy, InvalidText, Player, PlayerKind, PlayerName, SeatStatus, SeatedPlayer};
+pub use seats::{Entropy, InvalidText, Invitation, Player, PlayerKind, PlayerName, SeatStatus, SeatedPlayer};
+
+use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,7 +31,7 @@ use uuid::Uuid;
 
 use crate::rulesets::random::{Random, commitment, game_seed};
 use crate::rulesets::registry::{AnyOptions, AnyState, InvalidOptions, RulesetId};
-use crate::rulesets::{EndReason, Outcome, Ranked, Seat};
+use crate::rulesets::{Outcome, Seat};
 
 /// The stages of a game's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -66,9 +75,71 @@ impl std::fmt::Debug for ServerSeed {
     }
 }
 
-/// One hosted play of a ruleset, hidden things included. What leaves the server of it is made for a viewer.
+/// Who may know of a game.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Visibility {
+    /// Everybody.
+    #[default]
+    Public,
+    /// Its players, whoever is invited, and whoever has the invite code.
+    Private,
+}
+
+impl Visibility {
+    /// The word in SQL and HTTP.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Visibility::Public => "public",
+            Visibility::Private => "private",
+        }
+    }
+
+    /// The visibility of that name.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Visibility::Public, Visibility::Private].into_iter().find(|known| known.as_str() == word)
+    }
+}
+
+/// When spectators see the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Spectators {
+    /// While it is being played; hands and the like stay hidden.
+    #[default]
+    Live,
+    /// Once the game is over.
+    AfterEnd,
+}
+
+impl Spectators {
+    /// The word in SQL and HTTP.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Spectators::Live => "live",
+            Spectators::AfterEnd => "after_end",
+        }
+    }
+
+    /// The setting of that name.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Spectators::Live, Spectators::AfterEnd].into_iter().find(|known| known.as_str() == word)
+    }
+}
+
+/// A code that lets its holder know of a private game and take a seat. Prints nothing of itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Invite(pub String);
+
+impl std::fmt::Debug for Invite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Invite(secret)")
+    }
+}
+
+/// Everything of a game that whoever may know of it may know: all but the table and what is secret.
 #[derive(Clone, Debug)]
-pub struct Game {
+pub struct Summary {
     pub id: Uuid,
     pub ruleset: RulesetId,
     /// The version of the rules under which it began.
@@ -78,193 +149,93 @@ pub struct Game {
     /// How many can sit; once started, how many play.
     pub seat_count: u8,
     pub status: Status,
+    pub visibility: Visibility,
+    pub spectators: Spectators,
+    pub clock: Option<Clock>,
     /// Counts accepted commands, from 0 for the creation.
     pub version: u32,
     /// Who may start it early: its creator, or who took their place by staying.
     pub creator: Uuid,
     /// The taken seats, in order of seat.
     pub seats: Vec<SeatedPlayer>,
-    pub server_seed: ServerSeed,
+    /// The seats that are kept for somebody, in order of seat; also those whose time is over until a server has noticed.
+    pub invitations: Vec<Invitation>,
     pub moves_count: u32,
+    /// The seat that must move; none unless the game is active.
+    pub to_move: Option<Seat>,
+    /// Since when it must: since the move before, its own included.
+    pub to_move_since: Option<OffsetDateTime>,
+    /// When the server has to act: the deadline of the player to move, or at once where a bot plays for one who left.
+    pub due_at: Option<OffsetDateTime>,
+    /// What each seat's bank holds as of the beginning of the present turn, in milliseconds; none without banks.
+    pub remaining_ms: Option<Vec<i64>>,
     pub created_at: OffsetDateTime,
     pub started_at: Option<OffsetDateTime>,
     pub finished_at: Option<OffsetDateTime>,
-    /// Since when the seat to move has been to move.
-    pub to_move_since: Option<OffsetDateTime>,
     /// Set when it is finished, or aborted after its start.
     pub outcome: Option<Outcome>,
-    /// None before the start.
-    pub state: Option<AnyState>,
+    /// The game that follows it.
+    pub rematch: Option<Uuid>,
 }
 
-/// What lists show of a game: everything public but the table itself.
-#[derive(Clone, Debug)]
-pub struct Summary {
-    pub id: Uuid,
-    pub ruleset: RulesetId,
-    pub rules_version: u32,
-    pub options: Map<String, Value>,
-    pub seat_count: u8,
-    pub status: Status,
-    pub version: u32,
-    pub creator: Uuid,
-    pub seats: Vec<SeatedPlayer>,
-    pub moves_count: u32,
-    pub to_move: Option<Seat>,
-    pub to_move_since: Option<OffsetDateTime>,
-    pub created_at: OffsetDateTime,
-    pub started_at: Option<OffsetDateTime>,
-    pub finished_at: Option<OffsetDateTime>,
-    pub outcome: Option<Outcome>,
-}
-
-/// What somebody asks of a game.
-#[derive(Clone, Debug)]
-pub enum Command<'a> {
-    /// Take a seat, the lowest free one unless it is named. The game starts when all are taken.
-    TakeSeat { seat: Option<Seat>, entropy: Entropy },
-    /// Leave before the start.
-    LeaveSeat,
-    /// Start with the seats that are taken.
-    Start,
-    /// Play a move, given as JSON.
-    Play { body: &'a [u8] },
-    /// Give up.
-    Resign,
-}
-
-/// What a command changed besides the game itself; the store writes it down.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Change {
-    /// The game started with this command.
-    pub started: bool,
-    /// The game ended with this command.
-    pub ended: bool,
-    /// The move that was played.
-    pub entry: Option<Entry>,
-}
-
-/// What a new game is to be.
-#[derive(Clone, Debug)]
-pub struct NewGame {
-    pub id: Uuid,
-    pub ruleset: RulesetId,
-    pub options: Map<String, Value>,
-    /// None: two, or the fewest that the ruleset allows.
-    pub seats: Option<u8>,
-    pub entropy: Entropy,
-    pub server_seed: ServerSeed,
-    pub created_at: OffsetDateTime,
-}
-
-impl Game {
-    /// A new game; its creator takes the lowest seat, and if that is the only one it starts at once.
-    ///
-    /// # Errors
-    /// The number of seats or the options do not suit the ruleset.
-    pub fn create(new: NewGame, creator: Player) -> Result<(Game, Change), GameError> {
-        let meta = new.ruleset.meta();
-        let seat_count = new.seats.unwrap_or_else(|| 2.max(*meta.seats.start()));
-        if !meta.seats.contains(&seat_count) {
-            return Err(GameError::SeatCount { allowed: meta.seats.clone() });
-        }
-        // Refused now rather than at the start, when it would be too late to mend.
-        new.ruleset.options(&new.options, seat_count)?;
-        let mut game = Game {
-            id: new.id,
-            ruleset: new.ruleset,
-            rules_version: meta.rules_version,
-            options: new.options,
-            seat_count,
-            status: Status::Open,
-            version: 0,
-            creator: creator.id,
-            seats: vec![SeatedPlayer { seat: 0, player: creator, entropy: new.entropy, status: SeatStatus::Playing }],
-            server_seed: new.server_seed,
-            moves_count: 0,
-            created_at: new.created_at,
-            started_at: None,
-            finished_at: None,
-            to_move_since: None,
-            outcome: None,
-            state: None,
-        };
-        let mut change = Change::default();
-        if seat_count == 1 {
-            game.deal(&mut change)?;
-        }
-        Ok((game, change))
+impl Summary {
+    /// The instant by which the player to move must have moved.
+    pub fn deadline(&self) -> Option<OffsetDateTime> {
+        self.due_at.filter(|_| self.clock.is_some() && self.player_to_move().is_some())
     }
 
-    /// Carries out a command of a player; the version grows by one.
-    ///
-    /// # Errors
-    /// The command is not theirs to give, or not now, or not allowed by the rules. The game is then unchanged.
-    pub fn handle(&mut self, command: Command<'_>, actor: &Player) -> Result<Change, GameError> {
-        let mut change = Change::default();
-        match command {
-            Command::TakeSeat { seat, entropy } => self.take_seat(actor, seat, entropy, &mut change)?,
-            Command::LeaveSeat => self.leave_seat(actor, &mut change)?,
-            Command::Start => self.start(actor, &mut change)?,
-            Command::Play { body } => self.play(actor, body, &mut change)?,
-            Command::Resign => self.resign(actor, &mut change)?,
-        }
-        self.version += 1;
-        Ok(change)
-    }
-
-    /// Writes the time of a change into the game.
-    pub fn stamp(&mut self, change: &Change, at: OffsetDateTime) {
-        if change.started {
-            self.started_at = Some(at);
-        }
-        if change.ended {
-            self.finished_at = Some(at);
-        }
-        if change.started || change.ended || change.entry.is_some() {
-            self.to_move_since = self.to_move().map(|_| at);
-        }
-    }
-
-    /// The seat that must move; none unless the game is active.
-    pub fn to_move(&self) -> Option<Seat> {
-        let state = self.state.as_ref().filter(|_| self.status == Status::Active)?;
-        state.to_act()
-    }
-
-    /// The player in the seat that must move.
+    /// The player who must move; none where a bot plays for them.
     pub fn player_to_move(&self) -> Option<&Player> {
-        let seat = self.to_move()?;
-        self.seats.iter().find(|taken| taken.seat == seat).map(|taken| &taken.player)
+        let seat = self.to_move?;
+        let taken = self.seats.iter().find(|taken| taken.seat == seat && taken.status == SeatStatus::Playing);
+        taken.map(|taken| &taken.player)
     }
 
-    /// Whether nothing can happen any more.
+    /// Whether nothing can be played any more.
     pub fn is_over(&self) -> bool {
         matches!(self.status, Status::Finished | Status::Aborted)
     }
 
-    /// What lists show of it.
-    pub fn summary(&self) -> Summary {
-        Summary {
-            id: self.id,
-            ruleset: self.ruleset,
-            rules_version: self.rules_version,
-            options: self.options.clone(),
-            seat_count: self.seat_count,
-            status: self.status,
-            version: self.version,
-            creator: self.creator,
-            seats: self.seats.clone(),
-            moves_count: self.moves_count,
-            to_move: self.to_move(),
-            to_move_since: self.to_move_since,
-            created_at: self.created_at,
-            started_at: self.started_at,
-            finished_at: self.finished_at,
-            outcome: self.outcome.clone(),
-        }
+    /// The game as it was once this move had been played, between two changes that are no moves: what those changed stays.
+    pub fn as_of_move(&self, entry: &Entry) -> Summary {
+        let mut then = self.clone();
+        then.version = entry.version;
+        then.moves_count = entry.number;
+        then.to_move = entry.to_move;
+        then.to_move_since = entry.to_move.map(|_| entry.at);
+        then.due_at = entry.due_at;
+        then.remaining_ms.clone_from(&entry.remaining_ms);
+        then
     }
+}
 
+/// One hosted play of a ruleset, hidden things included. What leaves the server of it is made for a viewer.
+#[derive(Clone, Debug)]
+pub struct Game {
+    pub summary: Summary,
+    /// Of a private game; none once it is revoked.
+    pub invite: Option<Invite>,
+    pub server_seed: ServerSeed,
+    /// None before the start.
+    pub state: Option<AnyState>,
+}
+
+/// A game is its summary and more.
+impl Deref for Game {
+    type Target = Summary;
+
+    fn deref(&self) -> &Summary {
+        &self.summary
+    }
+}
+
+impl DerefMut for Game {
+    fn deref_mut(&mut self) -> &mut Summary {
+        &mut self.summary
+    }
+}
+
+impl Game {
     /// SHA-256 of the server's seed, public from the creation on (fairness 1).
     pub fn commitment(&self) -> [u8; 32] {
         commitment(&self.server_seed.0)
@@ -303,158 +274,10 @@ impl Game {
         Ok(self.options_in_force()?.deal(self.seat_count, &self.random()))
     }
 
-    /// The game as it was once this move had been played: `state` is the state then.
-    pub fn as_of(&self, entry: &Entry, state: AnyState) -> Game {
-        let mut then = self.clone();
-        then.version = entry.version;
-        then.moves_count = entry.number;
-        then.outcome = state.outcome();
-        then.status = if then.outcome.is_some() { Status::Finished } else { Status::Active };
-        then.finished_at = then.outcome.as_ref().map(|_| entry.at);
-        then.seats.iter_mut().for_each(|taken| taken.status = SeatStatus::Playing);
-        then.state = Some(state);
-        then.to_move_since = then.to_move().map(|_| entry.at);
-        then
+    /// The same game with what everybody knew of it then, and the table of that time.
+    pub fn as_of(&self, summary: Summary, state: Option<AnyState>) -> Game {
+        Game { summary, invite: self.invite.clone(), server_seed: self.server_seed.clone(), state }
     }
-
-    fn take_seat(
-        &mut self,
-        actor: &Player,
-        wanted: Option<Seat>,
-        entropy: Entropy,
-        change: &mut Change,
-    ) -> Result<(), GameError> {
-        if self.seat_of(actor.id).is_some() {
-            return Err(GameError::AlreadySeated);
-        }
-        if self.status != Status::Open {
-            return Err(GameError::NotOpen(self.status));
-        }
-        let taken = |seat: Seat| self.seats.iter().any(|other| other.seat == seat);
-        let seat = match wanted {
-            Some(seat) if seat >= self.seat_count => return Err(GameError::NoSuchSeat { seats: self.seat_count }),
-            Some(seat) if taken(seat) => return Err(GameError::SeatTaken),
-            Some(seat) => seat,
-            None => (0..self.seat_count).find(|seat| !taken(*seat)).ok_or(GameError::SeatTaken)?,
-        };
-        self.seats.push(SeatedPlayer { seat, player: actor.clone(), entropy, status: SeatStatus::Playing });
-        self.seats.sort_by_key(|taken| taken.seat);
-        if self.seats.len() == usize::from(self.seat_count) {
-            self.deal(change)?;
-        }
-        Ok(())
-    }
-
-    /// The creator who leaves hands the game over to the lowest seat; the last to leave closes it.
-    fn leave_seat(&mut self, actor: &Player, change: &mut Change) -> Result<(), GameError> {
-        let seat = self.seat_of(actor.id).ok_or(GameError::NotSeated)?;
-        if self.status != Status::Open {
-            return Err(GameError::NotOpen(self.status));
-        }
-        self.seats.retain(|taken| taken.seat != seat);
-        match self.seats.first() {
-            Some(lowest) if self.creator == actor.id => self.creator = lowest.player.id,
-            Some(_) => {}
-            None => {
-                self.status = Status::Aborted;
-                change.ended = true;
-            }
-        }
-        Ok(())
-    }
-
-    /// The taken seats are numbered anew from 0, in their order (fairness 3).
-    fn start(&mut self, actor: &Player, change: &mut Change) -> Result<(), GameError> {
-        if self.creator != actor.id {
-            return Err(GameError::NotCreator);
-        }
-        if self.status != Status::Open {
-            return Err(GameError::NotOpen(self.status));
-        }
-        let fewest = *self.ruleset.meta().seats.start();
-        let players = self.seats.len() as u8;
-        if players < fewest {
-            return Err(GameError::TooFewPlayers { fewest });
-        }
-        self.ruleset.options(&self.options, players)?;
-        self.seat_count = players;
-        (0..).zip(&mut self.seats).for_each(|(seat, taken)| taken.seat = seat);
-        self.deal(change)
-    }
-
-    fn deal(&mut self, change: &mut Change) -> Result<(), GameError> {
-        let options = self.options_in_force()?;
-        self.state = Some(options.deal(self.seat_count, &self.random()));
-        self.options = options.to_json();
-        self.status = Status::Active;
-        change.started = true;
-        self.finish_if_over(change);
-        Ok(())
-    }
-
-    fn play(&mut self, actor: &Player, body: &[u8], change: &mut Change) -> Result<(), GameError> {
-        let seat = self.seat_of(actor.id).ok_or(GameError::NotSeated)?;
-        if self.status != Status::Active {
-            return Err(GameError::NotActive(self.status));
-        }
-        let to_move = self.to_move();
-        let random = self.random();
-        let state = self.state.as_mut().ok_or(GameError::NotActive(self.status))?;
-        let mv = self.ruleset.read_move(body).map_err(GameError::MalformedMove)?;
-        if to_move != Some(seat) {
-            return Err(GameError::NotYourTurn { to_move });
-        }
-        let events = state.apply(seat, &mv, &random)?;
-        self.moves_count += 1;
-        change.entry = Some(Entry {
-            number: self.moves_count,
-            version: self.version + 1,
-            seat,
-            mv,
-            events,
-            // Until the store has written it.
-            at: self.created_at,
-        });
-        self.finish_if_over(change);
-        Ok(())
-    }
-
-    fn finish_if_over(&mut self, change: &mut Change) {
-        if let Some(outcome) = self.state.as_ref().and_then(AnyState::outcome) {
-            self.finish(outcome, change);
-        }
-    }
-
-    fn finish(&mut self, outcome: Outcome, change: &mut Change) {
-        self.outcome = Some(outcome);
-        self.status = Status::Finished;
-        change.ended = true;
-    }
-
-    /// Resigning ends the game: who resigned is last, the others rank by the score they have.
-    fn resign(&mut self, actor: &Player, change: &mut Change) -> Result<(), GameError> {
-        let seat = self.seat_of(actor.id).ok_or(GameError::NotSeated)?;
-        if self.status != Status::Active {
-            return Err(GameError::NotActive(self.status));
-        }
-        let ranking = self.state.as_ref().map(AnyState::ranking).ok_or(GameError::NotActive(self.status))?;
-        if let Some(taken) = self.seats.iter_mut().find(|taken| taken.seat == seat) {
-            taken.status = SeatStatus::Resigned;
-        }
-        self.finish(Outcome { reason: EndReason::Resignation, ranking: without_leaver(&ranking, seat) }, change);
-        Ok(())
-    }
-}
-
-/// A ranking with one seat put last and the others closed up; alone, the leaver has not won.
-fn without_leaver(ranking: &[Ranked], leaver: Seat) -> Vec<Ranked> {
-    let stayed: Vec<&Ranked> = ranking.iter().filter(|line| line.seat != leaver).collect();
-    let last = ranking.iter().filter(|line| line.seat == leaver);
-    let closed_up = stayed.iter().map(|line| {
-        let better = stayed.iter().filter(|other| other.rank < line.rank).count() as u8;
-        Ranked { rank: better + 1, won: better == 0, ..**line }
-    });
-    closed_up.chain(last.map(|line| Ranked { rank: ranking.len() as u8, won: false, ..*line })).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Entry, Game, PlayerKind, SeatStatus, Status, without_leaver};
+use super::leaving::{goes_on, with_leavers_last};
+use super::{Entry, Game, PlayerKind, SeatStatus, Status};
 use crate::rulesets::random::{Random, commitment, game_seed};
 use crate::rulesets::registry::{AnyMove, AnyOptions, RulesetId};
 use crate::rulesets::{EndReason, Outcome, Seat};
@@ -63,8 +64,12 @@ pub struct RecordedSeat {
     pub player: RecordedPlayer,
     /// The player's share in the game's chance.
     pub entropy: String,
-    /// Whether they played to the end.
+    /// Whether they played to the end. If not, a bot went on for them where others played on.
     pub status: SeatStatus,
+    /// The how-manieth to leave they were, from 1; not there for those who stayed.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::rulesets::present")]
+    #[schema(nullable = false, minimum = 1, maximum = 4)]
+    pub left: Option<u8>,
 }
 
 /// A player as they were called when the record was made.
@@ -130,6 +135,10 @@ impl Record {
         }
         let seed = game.revealed_seed()?;
         let random = game.random();
+        let left = |version: u32| {
+            let before = game.seats.iter().filter_map(|taken| taken.left_at_version).filter(|other| *other <= version);
+            before.count() as u8
+        };
         let mut record = Record {
             format: FORMAT.to_owned(),
             game_id: game.id,
@@ -148,6 +157,7 @@ impl Record {
                     },
                     entropy: taken.entropy.as_str().to_owned(),
                     status: taken.status,
+                    left: taken.left_at_version.map(left),
                 })
                 .collect(),
             commitment: hex::encode(game.commitment()),
@@ -260,15 +270,27 @@ impl Record {
             let mv = self.ruleset.read_move(json.as_bytes()).map_err(|error| refused(error.to_string()))?;
             state.apply(played.seat, &mv, random).map_err(|error| refused(error.to_string()))?;
         }
-        let left = |taken: &&RecordedSeat| taken.status == SeatStatus::Resigned;
-        let mut leavers = self.seats.iter().filter(left);
-        let outcome = match (state.outcome(), leavers.next(), leavers.next()) {
-            (Some(outcome), None, _) => outcome,
-            (None, Some(leaver), None) => {
-                Outcome { reason: EndReason::Resignation, ranking: without_leaver(&state.ranking(), leaver.seat) }
-            }
+        let leavers = self.verify_leavers()?;
+        let goes_on = goes_on(self.seats.len() as u8, self.seats.len() - leavers.len());
+        let reason = match (state.end(), leavers.last()) {
+            (Some(reason), None) => reason,
+            (Some(reason), Some(_)) if goes_on => reason,
+            (None, Some(last)) if !goes_on => match last.status {
+                SeatStatus::TimedOut => EndReason::Timeout,
+                SeatStatus::Resigned | SeatStatus::Playing => EndReason::Resignation,
+            },
             _ => return Err(RecordError::Outcome),
         };
+        let leavers: Vec<Seat> = leavers.iter().map(|leaver| leaver.seat).collect();
+        let outcome = Outcome { reason, ranking: with_leavers_last(&state.ranking(), &leavers) };
         if outcome == self.outcome { Ok(()) } else { Err(RecordError::Outcome) }
+    }
+    /// Those who left, in the order of leaving.
+    fn verify_leavers(&self) -> Result<Vec<&RecordedSeat>, RecordError> {
+        let mut leavers: Vec<&RecordedSeat> = self.seats.iter().filter(|taken| taken.left.is_some()).collect();
+        leavers.sort_by_key(|taken| taken.left);
+        let in_order = (1..).zip(&leavers).all(|(place, taken)| taken.left == Some(place));
+        let fits = |taken: &RecordedSeat| taken.left.is_none() == (taken.status == SeatStatus::Playing);
+        if in_order && self.seats.iter().all(fits) { Ok(leavers) } else { Err(RecordError::Seats) }
     }
 }

@@ -1,6 +1,7 @@
 //! Who sits at a table, and the texts they bring: names and entropy, checked once.
 
 use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use utoipa::ToSchema;
@@ -49,6 +50,25 @@ pub struct SeatedPlayer {
     pub player: Player,
     pub entropy: Entropy,
     pub status: SeatStatus,
+    /// The game's version once they had left, which is the order of leaving; none while they play.
+    pub left_at_version: Option<u32>,
+    /// Whether they want to call the game off.
+    pub wants_abort: bool,
+}
+
+impl SeatedPlayer {
+    /// Somebody who has just sat down.
+    pub fn new(seat: Seat, player: Player, entropy: Entropy) -> Self {
+        Self { seat, player, entropy, status: SeatStatus::Playing, left_at_version: None, wants_abort: false }
+    }
+}
+
+/// A seat that is kept for somebody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    pub seat: Seat,
+    pub player: Player,
+    pub expires_at: OffsetDateTime,
 }
 
 /// Whether a seat's player still plays.
@@ -56,7 +76,10 @@ pub struct SeatedPlayer {
 #[serde(rename_all = "snake_case")]
 pub enum SeatStatus {
     Playing,
+    /// They gave up; where the game goes on, a bot plays for them.
     Resigned,
+    /// They overstepped the clock; likewise.
+    TimedOut,
 }
 
 impl SeatStatus {
@@ -65,12 +88,14 @@ impl SeatStatus {
         match self {
             SeatStatus::Playing => "playing",
             SeatStatus::Resigned => "resigned",
+            SeatStatus::TimedOut => "timed_out",
         }
     }
 
     /// The status of that name.
     pub fn parse(word: &str) -> Option<Self> {
-        [SeatStatus::Playing, SeatStatus::Resigned].into_iter().find(|status| status.as_str() == word)
+        let all = [SeatStatus::Playing, SeatStatus::Resigned, SeatStatus::TimedOut];
+        all.into_iter().find(|status| status.as_str() == word)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::Game;
+use super::{Game, Spectators, Visibility};
 use crate::rulesets::{Seat, Viewer};
 
 impl Game {
@@ -11,14 +11,23 @@ impl Game {
         self.seats.iter().find(|taken| taken.player.id == player).map(|taken| taken.seat)
     }
 
-    /// As whom a player, or somebody without an account, looks at the game now. Once it is over nothing is hidden from
-    /// anybody; until then who has no seat is a spectator.
-    pub fn viewer(&self, player: Option<Uuid>) -> Viewer {
-        if self.is_over() { Viewer::Everything } else { self.viewer_while_active(player) }
+    /// Whether a player, or somebody without an account, may know of the game; who has the code of a private one may.
+    pub fn is_known_to(&self, player: Option<Uuid>, code: Option<&str>) -> bool {
+        let belongs = |id| self.seat_of(id).is_some() || self.invitation_of(id).is_some();
+        self.visibility == Visibility::Public || player.is_some_and(belongs) || self.opens_with(code)
+    }
+
+    /// As whom a player, or somebody without an account, looks at the table now; none if they may not see it yet. Once the
+    /// game is over nothing is hidden from anybody; until then who has no seat is a spectator.
+    pub fn viewer(&self, player: Option<Uuid>) -> Option<Viewer> {
+        if self.is_over() { Some(Viewer::Everything) } else { self.viewer_while_active(player) }
     }
 
     /// As whom they looked at it while it was being played.
-    pub fn viewer_while_active(&self, player: Option<Uuid>) -> Viewer {
-        player.and_then(|id| self.seat_of(id)).map_or(Viewer::Spectator, Viewer::Seat)
+    pub fn viewer_while_active(&self, player: Option<Uuid>) -> Option<Viewer> {
+        match player.and_then(|id| self.seat_of(id)) {
+            Some(seat) => Some(Viewer::Seat(seat)),
+            None => (self.spectators == Spectators::Live).then_some(Viewer::Spectator),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Who asks: extractors for the bearer token. What it is worth is found out by the statement that loads what is asked for.
+//! Who asks, and with what: extractors for the bearer token and the invite code. What it is worth is found out by the statement that loads what is asked for.
 
 use std::future::{Ready, ready};
 
@@ -7,13 +7,30 @@ use actix_web::http::header::AUTHORIZATION;
 use actix_web::{FromRequest, HttpRequest};
 
 use super::problem::{Code, Problem};
-use crate::store::TokenHash;
+use crate::store::{Access, TokenHash};
 
 /// The token of a request that may come without one.
 pub struct MaybeToken(pub Option<TokenHash>);
 
 /// The token of a request that needs one.
 pub struct Token(pub TokenHash);
+
+/// With what somebody asks for a game: a token, if they have one, and the code of a private game (`?invite=`), if they have
+/// that.
+pub struct Asking(pub Access);
+
+impl FromRequest for Asking {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let invite = || {
+            let pairs = serde_urlencoded::from_str::<Vec<(String, String)>>(request.query_string()).ok()?;
+            pairs.into_iter().find(|(name, _)| name == "invite").map(|(_, code)| code)
+        };
+        ready(token(request).map(|token| Asking(Access { token, invite: invite() })))
+    }
+}
 
 impl FromRequest for MaybeToken {
     type Error = Problem;

@@ -12,7 +12,10 @@ use super::dto::{
     RegistrationOut, RulesetListOut, RulesetSummaryOut,
 };
 use super::language::Language;
-use crate::game::{Command, Entropy, Entry, Game, GameError, NewGame, Player, PlayerKind, Record, ServerSeed};
+use crate::game::{
+    Clock, Command, Entropy, Entry, Game, GameError, Invite, NewGame, Player, PlayerKind, Record, ServerSeed,
+    Spectators, Visibility,
+};
 use crate::rulesets::Viewer;
 use crate::rulesets::registry::RulesetId;
 use crate::store::Profile;
@@ -41,6 +44,10 @@ impl Sample {
             ruleset: RulesetId::Leopard,
             options: Map::new(),
             seats: Some(2),
+            visibility: Visibility::Public,
+            spectators: Spectators::Live,
+            clock: Some(Clock::PerMove { seconds: 86_400 }),
+            invite: Invite("5f0c6f4b7a1f4f0e9d3d5f9b".into()),
             entropy: Entropy::default(),
             server_seed: ServerSeed([7; 32]),
             created_at: CREATED,
@@ -52,13 +59,12 @@ impl Sample {
             let actor =
                 if matches!(command, Command::TakeSeat { .. }) { bob.clone() } else { mover.unwrap_or(ada.clone()) };
             let at = CREATED + time::Duration::minutes(minute);
-            let change = game.handle(command, &actor)?;
-            game.stamp(&change, at);
-            Ok((game, change.entry.map(|entry| Entry { at, ..entry })))
+            let change = game.handle(command, &actor, at)?;
+            Ok((game, change.entry))
         };
         let entropy = Entropy::parse("sesame".into()).ok()?;
-        let (dealt, _) = give(&open, Command::TakeSeat { seat: None, entropy }, 1).ok()?;
-        let first = dealt.state.as_ref()?.legal_moves(dealt.to_move()?).into_iter().next()?;
+        let (dealt, _) = give(&open, Command::TakeSeat { seat: None, entropy, invite: None }, 1).ok()?;
+        let first = dealt.state.as_ref()?.legal_moves(dealt.to_move?).into_iter().next()?;
         let body = serde_json::to_vec(&first).ok()?;
         let (played, entry) = give(&dealt, Command::Play { body: &body }, 2).ok()?;
         let (over, _) = give(&played, Command::Resign, 3).ok()?;
@@ -76,7 +82,7 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
     let ada = player(1, "Ada");
     let profile = Profile { player: ada.clone(), created_at: CREATED };
     let mover = sample.dealt.player_to_move().map(|player| player.id);
-    let seat = sample.dealt.to_move().unwrap_or_default();
+    let seat = sample.dealt.to_move.unwrap_or_default();
     let game = |game: &Game| shown(GameOut::new(game, mover));
     match operation {
         "register_player" => {
@@ -97,7 +103,7 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
             shown(GameOut::new(&sample.open, Some(ada.id))),
         ),
         "list_games" => {
-            let items = vec![sample.played.summary().into()];
+            let items = vec![sample.played.summary.clone().into()];
             (None, shown(GamePageOut { items, next_cursor: None }))
         }
         "get_game" => (None, game(&sample.played)),

@@ -8,6 +8,7 @@ pub mod openapi;
 mod problem;
 mod request;
 mod routes;
+mod stream;
 
 use std::time::Duration;
 

@@ -62,12 +62,32 @@ const ERRORS: &[(&str, &[Code])] = &[
             Code::InvalidOptions,
         ],
     ),
-    ("resign", &[Code::NotSeated, Code::NotFound, Code::GameNotActive, Code::StaleVersion]),
+    ("resign", &[Code::NotSeated, Code::HasLeft, Code::NotFound, Code::GameNotActive, Code::StaleVersion]),
+    (
+        "abort_game",
+        &[Code::NotSeated, Code::NotOwner, Code::HasLeft, Code::NotFound, Code::GameNotActive, Code::StaleVersion],
+    ),
+    ("withdraw_abort", &[Code::NotSeated, Code::HasLeft, Code::NotFound, Code::GameNotActive, Code::StaleVersion]),
+    (
+        "invite_player",
+        &[Code::NotOwner, Code::NotFound, Code::GameNotOpen, Code::SeatTaken, Code::AlreadySeated, Code::StaleVersion],
+    ),
+    ("decline_invitation", &[Code::NotFound, Code::StaleVersion]),
+    ("withdraw_invitation", &[Code::NotOwner, Code::NotFound, Code::StaleVersion]),
+    ("change_invite", &[Code::NotOwner, Code::NotFound, Code::GameNotPrivate, Code::StaleVersion]),
+    ("revoke_invite", &[Code::NotOwner, Code::NotFound, Code::GameNotPrivate, Code::StaleVersion]),
+    ("get_invite", &[Code::NotFound]),
+    ("create_rematch", &[Code::NotSeated, Code::NotFound, Code::GameNotFinished, Code::GameNotOpen, Code::SeatTaken]),
+    ("list_turns", &[]),
+    ("list_invitations", &[]),
+    ("list_events", &[Code::NotFound]),
+    ("list_my_events", &[]),
     ("list_legal_moves", &[Code::NotSeated, Code::NotFound]),
     (
         "play_move",
         &[
             Code::NotSeated,
+            Code::HasLeft,
             Code::NotFound,
             Code::GameNotActive,
             Code::NotYourTurn,
@@ -75,8 +95,8 @@ const ERRORS: &[(&str, &[Code])] = &[
             Code::IllegalMove,
         ],
     ),
-    ("list_moves", &[Code::NotFound]),
-    ("get_move", &[Code::NotFound]),
+    ("list_moves", &[Code::NotSeated, Code::NotFound]),
+    ("get_move", &[Code::NotSeated, Code::NotFound]),
     ("list_rulesets", &[]),
     ("get_ruleset", &[Code::NotFound]),
     ("get_state", &[Code::NotSeated, Code::NotFound]),
@@ -126,8 +146,10 @@ fn base() -> OpenApi {
             ("players", "Accounts."),
             ("rulesets", "The games that can be played, and all that one needs to play them."),
             ("games", "Creating and finding games, looking at one."),
-            ("seats", "Taking a seat, leaving it, starting, resigning."),
+            ("seats", "Taking a seat, leaving it, starting, resigning, calling off."),
+            ("invitations", "Inviting by name or by code, playing once more."),
             ("moves", "Legal moves, playing, the log."),
+            ("events", "What happens to a game, and to a player anywhere: pages and streams."),
             ("history", "Any past state of a game, its fairness, its record."),
             ("operations", "Health, this document, pages about problems."),
         ]
@@ -150,7 +172,7 @@ fn common_errors(operation: &Value) -> Vec<Code> {
     }
     // What has no use for a body reads it all the same if it is sent: the key is of the whole request.
     if operation.get("requestBody").is_some()
-        || matches!(operation["operationId"].as_str(), Some("start_game" | "resign"))
+        || matches!(operation["operationId"].as_str(), Some("start_game" | "resign" | "abort_game" | "change_invite"))
     {
         codes.extend([Code::InvalidBody, Code::BodyTooLarge, Code::UnsupportedMediaType]);
     }
@@ -195,7 +217,7 @@ fn complete_operations(document: &mut Value) {
             limit(parameter);
         }
         // Nothing at all means an object without members.
-        if matches!(id.as_str(), "update_me" | "take_seat") {
+        if matches!(id.as_str(), "update_me" | "take_seat" | "create_rematch") {
             operation["requestBody"]["required"] = false.into();
         }
         if operation.get("security").is_none() {

@@ -59,6 +59,8 @@ codes! {
         "Only a player of the game may do this.";
     NotOwner 403 "not-owner", "This is not yours to do",
         "Only the game's creator may do this.";
+    HasLeft 403 "has-left", "You have left this game",
+        "You resigned or overstepped the clock; a bot plays on for you. You can still look on.";
     NotFound 404 "not-found", "Nothing is here",
         "There is no such path or resource, or it is not yours to know of: both are answered alike.";
     MethodNotAllowed 405 "method-not-allowed", "The path does not take this method",
@@ -75,6 +77,8 @@ codes! {
         "Somebody sits there, or no seat is free.";
     AlreadySeated 409 "already-seated", "You sit at this table already",
         "A player has one seat in a game.";
+    GameNotPrivate 409 "game-not-private", "The game is public",
+        "Only private games have an invite code; in a public game everybody may take a seat.";
     TooFewPlayers 409 "too-few-players", "Too few players",
         "The ruleset needs more players than have taken a seat.";
     NameTaken 409 "name-taken", "The name is taken",
@@ -244,6 +248,12 @@ impl From<GameError> for Problem {
             GameError::AlreadySeated => Code::AlreadySeated,
             GameError::TooFewPlayers { .. } => Code::TooFewPlayers,
             GameError::NotYourTurn { .. } => Code::NotYourTurn,
+            GameError::HasLeft => Code::HasLeft,
+            GameError::NotOver(_) => Code::GameNotFinished,
+            GameError::NotInvited => return Problem::new(Code::NotFound, detail),
+            GameError::PlayerSeated => Code::AlreadySeated,
+            GameError::NotPrivate => Code::GameNotPrivate,
+            GameError::InvalidClock { member, .. } => return Problem::field(format!("/clock/{member}"), detail),
             GameError::NoSuchSeat { .. } => return Problem::field("/seat", detail),
             GameError::SeatCount { .. } => return Problem::field("/seats", detail),
             GameError::MalformedMove(source) => return Problem::field("", format!("{detail}: {}", plain(source))),

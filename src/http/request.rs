@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
 use super::problem::{Code, Problem, plain};
+use super::stream::Form;
 use crate::store::IdempotencyKey;
 
 /// Largest body of a request, in bytes.
@@ -224,6 +225,13 @@ impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         number(deserializer, 1..=100).map(Limit)
     }
+}
+
+/// The last event that the reader of a stream has, as browsers tell it.
+pub fn last_event_id(request: &HttpRequest, form: Form) -> Option<String> {
+    let value = request.headers().get("last-event-id").filter(|_| form != Form::Page)?;
+    // What is no text is the place of no log.
+    Some(value.to_str().unwrap_or("?").to_owned()).filter(|id| !id.is_empty())
 }
 
 /// A number in a numbered list, from 0.

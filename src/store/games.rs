@@ -2,15 +2,34 @@
 
 use serde_json::{Map, Value};
 use sqlx::types::Json;
+use sqlx::{PgConnection, PgExecutor};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::idempotency::{Headers, Repeat, Row as KeyRow};
 use super::players::player;
 use super::{IdempotencyKey, Store, StoreError, TokenHash};
-use crate::game::{Entropy, Game, Player, SeatStatus, SeatedPlayer, ServerSeed, Status};
-use crate::rulesets::Outcome;
+use crate::game::{
+    Clock, Entropy, Game, Invitation, Invite, Player, SeatStatus, SeatedPlayer, ServerSeed, Spectators, Status,
+    Summary, Visibility,
+};
 use crate::rulesets::registry::RulesetId;
+use crate::rulesets::{Outcome, Seat};
+
+/// With what somebody asks for a game.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    pub token: Option<TokenHash>,
+    /// The invite code of a private game.
+    pub invite: Option<String>,
+}
+
+impl Access {
+    /// With a token and no code.
+    pub fn of(token: TokenHash) -> Self {
+        Self { token: Some(token), invite: None }
+    }
+}
 
 /// What one statement reads: who asks, the game, and what they asked before under the same key.
 #[derive(Clone, Debug)]
@@ -19,6 +38,10 @@ pub struct Loaded {
     pub caller: Option<Player>,
     pub game: Game,
     pub repeat: Option<Repeat>,
+    /// The database's time; never before the game's last change, also if its clock has been set back.
+    pub now: OffsetDateTime,
+    /// The time that clocks have come to: earlier than `now` while no server ran for a time that is not given back yet.
+    pub clock_time: OffsetDateTime,
 }
 
 /// A row of the loading statement: everything may be missing but what its `as` says.
@@ -28,30 +51,47 @@ struct Row {
     caller_kind: Option<String>,
     game: Option<GameRow>,
     key: Option<KeyRow>,
+    now: OffsetDateTime,
+    changed_at: Option<OffsetDateTime>,
+    clock_time: OffsetDateTime,
 }
 
 /// A game as its tables hold it.
 struct GameRow {
-    id: Uuid,
-    ruleset: String,
-    rules_version: i32,
-    options: Map<String, Value>,
-    seat_count: i16,
-    status: String,
-    creator_id: Uuid,
+    summary: SummaryRow,
     server_seed: Vec<u8>,
-    outcome: Option<Outcome>,
-    created_at: OffsetDateTime,
-    started_at: Option<OffsetDateTime>,
-    finished_at: Option<OffsetDateTime>,
-    version: i32,
-    moves_count: i32,
-    changed_at: OffsetDateTime,
+    invite: Option<String>,
     snapshot: Option<Vec<u8>>,
-    seats: SeatColumns,
 }
 
-/// The seats of a game, each column an array in order of seat.
+/// What everybody may know of a game, as its tables hold it.
+pub(super) struct SummaryRow {
+    pub id: Uuid,
+    pub ruleset: String,
+    pub rules_version: i32,
+    pub options: Map<String, Value>,
+    pub seat_count: i16,
+    pub status: String,
+    pub visibility: String,
+    pub spectators: String,
+    pub clock: Option<Clock>,
+    pub creator_id: Uuid,
+    pub outcome: Option<Outcome>,
+    pub created_at: OffsetDateTime,
+    pub started_at: Option<OffsetDateTime>,
+    pub finished_at: Option<OffsetDateTime>,
+    pub rematch_id: Option<Uuid>,
+    pub version: i32,
+    pub moves_count: i32,
+    pub to_move_seat: Option<i16>,
+    pub to_move_since: Option<OffsetDateTime>,
+    pub due_at: Option<OffsetDateTime>,
+    pub remaining_ms: Option<Vec<i64>>,
+    pub seats: SeatColumns,
+}
+
+/// The rows of `seats` of a game, each column an array in order of seat.
+#[derive(Default)]
 pub(super) struct SeatColumns {
     pub seats: Vec<i16>,
     pub player_ids: Vec<Uuid>,
@@ -59,28 +99,76 @@ pub(super) struct SeatColumns {
     pub kinds: Vec<String>,
     pub entropies: Vec<String>,
     pub statuses: Vec<String>,
+    pub left_at_versions: Vec<Option<i32>>,
+    pub want_aborts: Vec<bool>,
+    pub expire_ats: Vec<Option<OffsetDateTime>>,
 }
 
 impl SeatColumns {
-    pub(super) fn into_seats(self) -> Result<Vec<SeatedPlayer>, StoreError> {
-        let Self { seats, player_ids, names, kinds, entropies, statuses } = self;
-        let players = player_ids.into_iter().zip(names).zip(kinds);
-        let rest = entropies.into_iter().zip(statuses);
-        seats
-            .into_iter()
-            .zip(players)
-            .zip(rest)
-            .map(|((seat, ((id, name), kind)), (entropy, status))| {
-                Ok(SeatedPlayer {
-                    seat: seat as u8,
-                    player: player(id, name, &kind)?,
-                    entropy: Entropy::parse(entropy).map_err(|error| StoreError::Corrupt(error.to_string()))?,
-                    status: SeatStatus::parse(&status)
-                        .ok_or_else(|| StoreError::Corrupt(format!("a seat of status {status}")))?,
-                })
-            })
-            .collect()
+    /// Who sits, and for whom seats are kept.
+    fn into_seats(self) -> Result<(Vec<SeatedPlayer>, Vec<Invitation>), StoreError> {
+        let (mut seated, mut invitations) = (Vec::with_capacity(self.seats.len()), Vec::new());
+        let players = self.player_ids.into_iter().zip(self.names).zip(self.kinds);
+        let rest = self.entropies.into_iter().zip(self.statuses).zip(self.left_at_versions);
+        let rest = rest.zip(self.want_aborts).zip(self.expire_ats);
+        for ((seat, ((id, name), kind)), ((((entropy, status), left), wants_abort), expires_at)) in
+            self.seats.into_iter().zip(players).zip(rest)
+        {
+            let (seat, player) = (seat as Seat, player(id, name, &kind)?);
+            if let (INVITED, Some(expires_at)) = (status.as_str(), expires_at) {
+                invitations.push(Invitation { seat, player, expires_at });
+                continue;
+            }
+            seated.push(SeatedPlayer {
+                seat,
+                player,
+                entropy: Entropy::parse(entropy).map_err(|error| StoreError::Corrupt(error.to_string()))?,
+                status: word("a seat", &status, SeatStatus::parse)?,
+                left_at_version: left.map(|version| version as u32),
+                wants_abort,
+            });
+        }
+        Ok((seated, invitations))
     }
+}
+
+/// The status of a seat that is kept for somebody.
+pub(super) const INVITED: &str = "invited";
+
+impl SummaryRow {
+    pub(super) fn into_summary(self) -> Result<Summary, StoreError> {
+        let (seats, invitations) = self.seats.into_seats()?;
+        Ok(Summary {
+            id: self.id,
+            ruleset: ruleset(&self.ruleset)?,
+            rules_version: self.rules_version as u32,
+            options: self.options,
+            seat_count: self.seat_count as u8,
+            status: word("a game", &self.status, Status::parse)?,
+            visibility: word("a visibility", &self.visibility, Visibility::parse)?,
+            spectators: word("spectators", &self.spectators, Spectators::parse)?,
+            clock: self.clock,
+            version: self.version as u32,
+            creator: self.creator_id,
+            seats,
+            invitations,
+            moves_count: self.moves_count as u32,
+            to_move: self.to_move_seat.map(|seat| seat as Seat),
+            to_move_since: self.to_move_since,
+            due_at: self.due_at,
+            remaining_ms: self.remaining_ms,
+            created_at: self.created_at,
+            started_at: self.started_at,
+            finished_at: self.finished_at,
+            outcome: self.outcome,
+            rematch: self.rematch_id,
+        })
+    }
+}
+
+/// What a word of a row stands for.
+pub(super) fn word<T>(what: &str, word: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
+    parse(word).ok_or_else(|| StoreError::Corrupt(format!("{what} of {word}")))
 }
 
 /// The ruleset of a row.
@@ -88,139 +176,70 @@ pub(super) fn ruleset(slug: &str) -> Result<RulesetId, StoreError> {
     RulesetId::from_slug(slug).ok_or_else(|| StoreError::Corrupt(format!("a game of ruleset {slug}")))
 }
 
-/// The status of a row.
-pub(super) fn status(word: &str) -> Result<Status, StoreError> {
-    Status::parse(word).ok_or_else(|| StoreError::Corrupt(format!("a game of status {word}")))
-}
-
 impl Store {
     /// Loads a game with who asks; without a token for nobody in particular.
     ///
     /// # Errors
-    /// An unknown token, an unknown game, a key that was used for another request; the database fails.
+    /// An unknown token, an unknown game or one that the caller may not know of, a key that was used for another request; the
+    /// database fails.
     pub async fn load_game(
         &self,
         id: Uuid,
-        token: Option<&TokenHash>,
+        access: &Access,
         key: Option<&IdempotencyKey>,
     ) -> Result<Loaded, StoreError> {
-        let row = self.load_row(id, token, key).await?;
+        let row = load_row(&self.pool, id, access.token.as_ref(), key).await?;
         let caller = match (row.caller_id, row.caller_name, row.caller_kind) {
             (Some(id), Some(name), Some(kind)) => Some(player(id, name, &kind)?),
-            _ if token.is_some() => return Err(StoreError::Unauthenticated),
+            _ if access.token.is_some() => return Err(StoreError::Unauthenticated),
             _ => None,
         };
         let repeat = match (row.key, key) {
             (Some(row), Some(key)) => Some(row.into_repeat(key)?),
             _ => None,
         };
-        let game = self.game_of(row.game.ok_or(StoreError::NotFound)?).await?;
-        Ok(Loaded { caller, game, repeat })
+        let mut game = self.game_of(row.game.ok_or(StoreError::NotFound)?).await?;
+        if !game.is_known_to(caller.as_ref().map(|player| player.id), access.invite.as_deref()) {
+            return Err(StoreError::NotFound);
+        }
+        credit(&mut game, row.now, row.clock_time);
+        let now = row.changed_at.map_or(row.now, |changed| changed.max(row.now));
+        Ok(Loaded { caller, game, repeat, now, clock_time: row.clock_time })
     }
 
-    async fn load_row(
-        &self,
-        id: Uuid,
-        token: Option<&TokenHash>,
-        key: Option<&IdempotencyKey>,
-    ) -> Result<Row, StoreError> {
-        let row = sqlx::query!(
-            r#"select
-                c.id as "caller_id?", c.name as "caller_name?", c.kind as "caller_kind?",
-                g.id as "id?", g.ruleset as "ruleset?", g.rules_version as "rules_version?",
-                g.options as "options?: Json<Map<String, Value>>", g.seat_count as "seat_count?", g.status as "game_status?",
-                g.creator_id as "creator_id?", g.server_seed as "server_seed?", g.outcome as "outcome?: Json<Outcome>",
-                g.created_at as "created_at?", g.started_at, g.finished_at,
-                p.version as "version?", p.moves_count as "moves_count?", p.changed_at as "changed_at?", p.snapshot,
-                s.seats as "seats?: Vec<i16>", s.player_ids as "player_ids?: Vec<Uuid>", s.names as "names?: Vec<String>",
-                s.kinds as "kinds?: Vec<String>", s.entropies as "entropies?: Vec<String>",
-                s.statuses as "statuses?: Vec<String>",
-                k.request_hash as "request_hash?", k.game_id as key_game_id, k.move_number, k.status as key_status,
-                k.headers as "headers: Json<Headers>", k.body
-            from (select 1) as one
-            left join tokens t on t.hash = $2
-            left join players c on c.id = t.player_id
-            left join games g on g.id = $1
-            left join positions p on p.game_id = $1
-            left join lateral (
-                select array_agg(o.seat) as seats, array_agg(o.player_id) as player_ids, array_agg(o.name) as names,
-                       array_agg(o.kind) as kinds, array_agg(o.entropy) as entropies, array_agg(o.status) as statuses
-                from (select s.seat, s.player_id, s.entropy, s.status, sp.name, sp.kind
-                      from seats s join players sp on sp.id = s.player_id
-                      where s.game_id = $1 order by s.seat) as o
-            ) as s on true
-            left join idempotency_keys k on k.player_id = t.player_id and k.key_hash = $3
-                and k.created_at > now() - interval '24 hours'"#,
-            id,
-            token.map(|token| &token.0[..]),
-            key.map(|key| &key.hash[..]),
-        )
-        .fetch_one(&self.pool)
-        .await?;
-        let seats = SeatColumns {
-            seats: row.seats.unwrap_or_default(),
-            player_ids: row.player_ids.unwrap_or_default(),
-            names: row.names.unwrap_or_default(),
-            kinds: row.kinds.unwrap_or_default(),
-            entropies: row.entropies.unwrap_or_default(),
-            statuses: row.statuses.unwrap_or_default(),
-        };
-        let game = || {
-            Some(GameRow {
-                id: row.id?,
-                ruleset: row.ruleset?,
-                rules_version: row.rules_version?,
-                options: row.options?.0,
-                seat_count: row.seat_count?,
-                status: row.game_status?,
-                creator_id: row.creator_id?,
-                server_seed: row.server_seed?,
-                outcome: row.outcome.map(|outcome| outcome.0),
-                created_at: row.created_at?,
-                started_at: row.started_at,
-                finished_at: row.finished_at,
-                version: row.version?,
-                moves_count: row.moves_count?,
-                changed_at: row.changed_at?,
-                snapshot: row.snapshot,
-                seats,
-            })
-        };
-        Ok(Row {
-            caller_id: row.caller_id,
-            caller_name: row.caller_name,
-            caller_kind: row.caller_kind,
-            game: game(),
-            key: row.request_hash.map(|request_hash| KeyRow {
-                request_hash,
-                game_id: row.key_game_id,
-                move_number: row.move_number,
-                status: row.key_status,
-                headers: row.headers,
-                body: row.body,
-            }),
-        })
+    /// A game whoever asks. What is made of it has to ask [`Game::is_known_to`] and [`Game::viewer`].
+    ///
+    /// # Errors
+    /// There is no such game; the database fails.
+    pub async fn game_unchecked(&self, id: Uuid) -> Result<Game, StoreError> {
+        let row = load_row(&self.pool, id, None, None).await?;
+        self.game_of(row.game.ok_or(StoreError::NotFound)?).await
+    }
+
+    /// The private game that a code opens.
+    ///
+    /// # Errors
+    /// There is none, or none any more; the database fails.
+    pub async fn game_of_invite(&self, code: &str) -> Result<Uuid, StoreError> {
+        let id = sqlx::query_scalar!("select id from games where invite = $1", code).fetch_optional(&self.pool).await?;
+        id.ok_or(StoreError::NotFound)
+    }
+
+    /// Loads a game for the server itself.
+    pub(super) async fn load_known(&self, connection: &mut PgConnection, id: Uuid) -> Result<Loaded, StoreError> {
+        let row = load_row(connection, id, None, None).await?;
+        let mut game = self.game_of(row.game.ok_or(StoreError::NotFound)?).await?;
+        credit(&mut game, row.now, row.clock_time);
+        let now = row.changed_at.map_or(row.now, |changed| changed.max(row.now));
+        Ok(Loaded { caller: None, game, repeat: None, now, clock_time: row.clock_time })
     }
 
     async fn game_of(&self, row: GameRow) -> Result<Game, StoreError> {
         let seed = row.server_seed.try_into().map_err(|_| StoreError::Corrupt("a seed that is not 32 bytes".into()))?;
         let mut game = Game {
-            id: row.id,
-            ruleset: ruleset(&row.ruleset)?,
-            rules_version: row.rules_version as u32,
-            options: row.options,
-            seat_count: row.seat_count as u8,
-            status: status(&row.status)?,
-            version: row.version as u32,
-            creator: row.creator_id,
-            seats: row.seats.into_seats()?,
+            summary: row.summary.into_summary()?,
+            invite: row.invite.map(Invite),
             server_seed: ServerSeed(seed),
-            moves_count: row.moves_count as u32,
-            created_at: row.created_at,
-            started_at: row.started_at,
-            finished_at: row.finished_at,
-            to_move_since: None,
-            outcome: row.outcome,
             state: None,
         };
         if let Some(snapshot) = row.snapshot {
@@ -233,8 +252,115 @@ impl Store {
                 }
             });
         }
-        // Every change of an active game is the beginning of a turn.
-        game.to_move_since = game.to_move().map(|_| row.changed_at);
         Ok(game)
     }
+}
+
+/// Gives the player to move the time back in which no server ran, before that is written.
+fn credit(game: &mut Game, now: OffsetDateTime, clock_time: OffsetDateTime) {
+    if let Some(due) = game.due_at.filter(|due| *due > clock_time) {
+        game.due_at = Some(due + (now - clock_time));
+    }
+}
+
+async fn load_row(
+    executor: impl PgExecutor<'_>,
+    id: Uuid,
+    token: Option<&TokenHash>,
+    key: Option<&IdempotencyKey>,
+) -> Result<Row, StoreError> {
+    let row = sqlx::query!(
+        r#"select
+            c.id as "caller_id?", c.name as "caller_name?", c.kind as "caller_kind?",
+            g.id as "id?", g.ruleset as "ruleset?", g.rules_version as "rules_version?",
+            g.options as "options?: Json<Map<String, Value>>", g.seat_count as "seat_count?", g.status as "game_status?",
+            g.visibility as "visibility?", g.spectators as "spectators?", g.clock as "clock?: Json<Clock>", g.invite,
+            g.creator_id as "creator_id?", g.server_seed as "server_seed?", g.outcome as "outcome?: Json<Outcome>",
+            g.created_at as "created_at?", g.started_at, g.finished_at, g.rematch_id,
+            p.version as "version?", p.moves_count as "moves_count?", p.to_move_seat, p.to_move_since, p.due_at,
+            p.remaining_ms, p.snapshot,
+            s.seats as "seats?: Vec<i16>", s.player_ids as "player_ids?: Vec<Uuid>", s.names as "names?: Vec<String>",
+            s.kinds as "kinds?: Vec<String>", s.entropies as "entropies?: Vec<String>",
+            s.statuses as "statuses?: Vec<String>", s.left_at_versions as "left_at_versions?: Vec<Option<i32>>",
+            s.want_aborts as "want_aborts?: Vec<bool>", s.expire_ats as "expire_ats?: Vec<Option<OffsetDateTime>>",
+            k.request_hash as "request_hash?", k.game_id as key_game_id, k.move_number, k.status as key_status,
+            k.headers as "headers: Json<Headers>", k.body,
+            p.changed_at as "changed_at?", now() as "now!", clock_time() as "clock_time!"
+        from (select 1) as one
+        left join tokens t on t.hash = $2
+        left join players c on c.id = t.player_id
+        left join games g on g.id = $1
+        left join positions p on p.game_id = $1
+        left join lateral (
+            select array_agg(o.seat) as seats, array_agg(o.player_id) as player_ids, array_agg(o.name) as names,
+                   array_agg(o.kind) as kinds, array_agg(o.entropy) as entropies, array_agg(o.status) as statuses,
+                   array_agg(o.left_at_version) as left_at_versions, array_agg(o.wants_abort) as want_aborts,
+                   array_agg(o.expires_at) as expire_ats
+            from (select s.*, sp.name, sp.kind
+                  from seats s join players sp on sp.id = s.player_id
+                  where s.game_id = $1 order by s.seat) as o
+        ) as s on true
+        left join idempotency_keys k on k.player_id = t.player_id and k.key_hash = $3
+            and k.created_at > now() - interval '24 hours'"#,
+        id,
+        token.map(|token| &token.0[..]),
+        key.map(|key| &key.hash[..]),
+    )
+    .fetch_one(executor)
+    .await?;
+    let seats = SeatColumns {
+        seats: row.seats.unwrap_or_default(),
+        player_ids: row.player_ids.unwrap_or_default(),
+        names: row.names.unwrap_or_default(),
+        kinds: row.kinds.unwrap_or_default(),
+        entropies: row.entropies.unwrap_or_default(),
+        statuses: row.statuses.unwrap_or_default(),
+        left_at_versions: row.left_at_versions.unwrap_or_default(),
+        want_aborts: row.want_aborts.unwrap_or_default(),
+        expire_ats: row.expire_ats.unwrap_or_default(),
+    };
+    let game = || {
+        let summary = SummaryRow {
+            id: row.id?,
+            ruleset: row.ruleset?,
+            rules_version: row.rules_version?,
+            options: row.options?.0,
+            seat_count: row.seat_count?,
+            status: row.game_status?,
+            visibility: row.visibility?,
+            spectators: row.spectators?,
+            clock: row.clock.map(|clock| clock.0),
+            creator_id: row.creator_id?,
+            outcome: row.outcome.map(|outcome| outcome.0),
+            created_at: row.created_at?,
+            started_at: row.started_at,
+            finished_at: row.finished_at,
+            rematch_id: row.rematch_id,
+            version: row.version?,
+            moves_count: row.moves_count?,
+            to_move_seat: row.to_move_seat,
+            to_move_since: row.to_move_since,
+            due_at: row.due_at,
+            remaining_ms: row.remaining_ms,
+            seats,
+        };
+        Some(GameRow { summary, server_seed: row.server_seed?, invite: row.invite, snapshot: row.snapshot })
+    };
+    Ok(Row {
+        caller_id: row.caller_id,
+        caller_name: row.caller_name,
+        caller_kind: row.caller_kind,
+        game: game(),
+        key: row.request_hash.map(|request_hash| KeyRow {
+            request_hash,
+            game_id: row.key_game_id,
+            move_number: row.move_number,
+            status: row.key_status,
+            headers: row.headers,
+            body: row.body,
+        }),
+        now: row.now,
+        changed_at: row.changed_at,
+        clock_time: row.clock_time,
+    })
 }

@@ -4,26 +4,40 @@
 //! that reads everything (who asks, the game, an earlier answer under the same key) and one that writes everything,
 //! guarded by the version; a write that loses the race is judged again on the new state.
 
+mod clocks;
 mod commands;
 mod error;
+mod events;
+mod feed;
 mod games;
+mod hub;
 mod idempotency;
 mod list;
 mod moves;
+mod player_feed;
 mod players;
+mod turns;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
-pub use commands::{Created, Updated};
+use hub::Hub;
+
+pub use commands::{Created, Rematch, Updated};
 pub use error::StoreError;
-pub use games::Loaded;
+pub use events::Names;
+pub use feed::Listener;
+pub use games::{Access, Loaded};
+pub use hub::Watch;
 pub use idempotency::{Answer, Headers, IdempotencyKey, Repeat};
 pub use list::{Filter, Page};
+pub use player_feed::{AccountEvent, FeedCursor, FeedKey, FeedPage};
 pub use players::{Profile, Registered};
+pub use turns::{TimeKey, TimePage};
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
@@ -38,6 +52,7 @@ pub struct TokenHash(pub [u8; 32]);
 #[derive(Clone, Debug)]
 pub struct Store {
     pool: PgPool,
+    hub: Arc<Hub>,
 }
 
 impl Store {
@@ -60,7 +75,7 @@ impl Store {
             })
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options);
-        Self { pool }
+        Self { pool, hub: Arc::default() }
     }
 
     /// Brings the schema up to date.

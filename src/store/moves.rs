@@ -17,6 +17,9 @@ struct Row {
     mv: Json<Box<RawValue>>,
     events: Json<Box<RawValue>>,
     at: OffsetDateTime,
+    to_move_seat: Option<i16>,
+    due_at: Option<OffsetDateTime>,
+    remaining_ms: Option<Vec<i64>>,
 }
 
 impl Row {
@@ -28,6 +31,9 @@ impl Row {
             mv: read_move(ruleset, &self.mv)?,
             events: ruleset.read_events(self.events.get()).map_err(unreadable)?,
             at: self.at,
+            to_move: self.to_move_seat.map(|seat| seat as Seat),
+            due_at: self.due_at,
+            remaining_ms: self.remaining_ms,
         })
     }
 }
@@ -48,7 +54,8 @@ impl Store {
     pub async fn entries(&self, game: &Game, after: u32, limit: u32) -> Result<Vec<Entry>, StoreError> {
         let rows = sqlx::query_as!(
             Row,
-            r#"select number, version, seat, move as "mv: Json<Box<RawValue>>", events as "events: Json<Box<RawValue>>", at
+            r#"select number, version, seat, move as "mv: Json<Box<RawValue>>", events as "events: Json<Box<RawValue>>", at,
+                      to_move_seat, due_at, remaining_ms
                from moves where game_id = $1 and number > $2 order by number limit $3"#,
             game.id,
             i32::try_from(after).unwrap_or(i32::MAX),

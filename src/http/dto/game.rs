@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::PlayerOut;
-use crate::game::{Entry, Game, SeatStatus, SeatedPlayer, Status, Summary};
+use crate::game::{Clock, Entry, Game, Invitation, SeatStatus, SeatedPlayer, Spectators, Status, Summary, Visibility};
 use crate::rulesets::registry::{AnyEvent, AnyMove, AnyMoveView, AnyOptions, AnyView, RulesetId};
 use crate::rulesets::{Outcome, Seat, Viewer};
 
@@ -25,6 +25,15 @@ pub struct GameIn {
     #[serde(default, deserialize_with = "crate::rulesets::present")]
     #[schema(nullable = false, minimum = 1, maximum = 4, example = 2)]
     pub seats: Option<u8>,
+    /// `private`: only its players, whoever you invite, and whoever has the `invite` code may know of it.
+    #[serde(default)]
+    pub visibility: Visibility,
+    /// When those without a seat see the table.
+    #[serde(default)]
+    pub spectators: Spectators,
+    /// How long players may take; null, or left out: as long as they like.
+    #[serde(default)]
+    pub clock: Option<Clock>,
     /// Your share in the game's chance: up to 64 characters, public.
     #[serde(default)]
     #[schema(max_length = 64, example = "my own 7 words")]
@@ -44,22 +53,38 @@ pub struct SeatIn {
     #[serde(default)]
     #[schema(max_length = 64, example = "sesame")]
     pub entropy: String,
+    /// The code of a private game to which you are not invited by name.
+    #[serde(default, deserialize_with = "crate::rulesets::present")]
+    #[schema(nullable = false, max_length = 64)]
+    pub invite: Option<String>,
 }
 
-/// Who may see that a game exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Visibility {
-    /// Everybody.
-    Public,
+/// Inviting a player.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewInvitation)]
+pub struct InvitationIn {
+    /// The player's id.
+    pub player: Uuid,
+    /// Which seat is kept for them; left out: the highest free one.
+    #[serde(default, deserialize_with = "crate::rulesets::present")]
+    #[schema(nullable = false, minimum = 0, maximum = 3, example = 1)]
+    pub seat: Option<Seat>,
+    /// For how long, in seconds: a minute to 30 days; left out: a week.
+    #[serde(default, deserialize_with = "crate::rulesets::present")]
+    #[schema(nullable = false, minimum = 60, maximum = 2592000, example = 604800)]
+    pub expires_in: Option<u32>,
 }
 
-/// When spectators see the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Spectators {
-    /// While it is being played; hands and the like stay hidden.
-    Live,
+/// Wishing for a rematch.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewRematch)]
+pub struct RematchIn {
+    /// Your share in the game's chance: up to 64 characters, public.
+    #[serde(default)]
+    #[schema(max_length = 64, example = "once more")]
+    pub entropy: String,
 }
 
 /// A taken seat.
@@ -72,12 +97,35 @@ pub struct SeatOut {
     /// The player's share in the game's chance.
     pub entropy: String,
     pub status: SeatStatus,
+    /// Whether the player asks to call the game off.
+    pub wants_abort: bool,
+    /// What the player's bank held at the beginning of the present turn, in milliseconds; null unless the clock is a bank.
+    #[schema(required)]
+    pub remaining_ms: Option<i64>,
 }
 
-impl From<SeatedPlayer> for SeatOut {
-    fn from(taken: SeatedPlayer) -> Self {
-        let SeatedPlayer { seat, player, entropy, status } = taken;
-        Self { seat, player: player.into(), entropy: entropy.as_str().to_owned(), status }
+impl SeatOut {
+    fn new(taken: SeatedPlayer, banks: Option<&[i64]>) -> Self {
+        let SeatedPlayer { seat, player, entropy, status, wants_abort, .. } = taken;
+        let remaining_ms = banks.and_then(|banks| banks.get(usize::from(seat)).copied());
+        let entropy = entropy.as_str().to_owned();
+        Self { seat, player: player.into(), entropy, status, wants_abort, remaining_ms }
+    }
+}
+
+/// A seat that is kept for a player.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Invitation)]
+pub struct InvitationOut {
+    pub seat: Seat,
+    pub player: PlayerOut,
+    #[serde(with = "time::serde::rfc3339")]
+    pub expires_at: OffsetDateTime,
+}
+
+impl From<Invitation> for InvitationOut {
+    fn from(kept: Invitation) -> Self {
+        Self { seat: kept.seat, player: kept.player.into(), expires_at: kept.expires_at }
     }
 }
 
@@ -90,6 +138,10 @@ pub struct ToMoveOut {
     #[serde(with = "time::serde::rfc3339::option")]
     #[schema(required)]
     pub since: Option<OffsetDateTime>,
+    /// Until when the player must have moved; null without a clock, and where a bot plays for one who has left.
+    #[serde(with = "time::serde::rfc3339::option")]
+    #[schema(required)]
+    pub deadline: Option<OffsetDateTime>,
 }
 
 /// As whom you see a game.
@@ -117,10 +169,15 @@ pub struct GameSummaryOut {
     pub version: u32,
     pub visibility: Visibility,
     pub spectators: Spectators,
+    /// Null: players may take as long as they like.
+    #[schema(required)]
+    pub clock: Option<Clock>,
     /// How many can sit; once started, how many play.
     pub seat_count: u8,
     /// The taken seats, in order.
     pub seats: Vec<SeatOut>,
+    /// The seats that are kept for somebody, in order.
+    pub invitations: Vec<InvitationOut>,
     /// The player who may start the game early.
     pub creator_id: Uuid,
     /// Null unless the game is active.
@@ -138,6 +195,9 @@ pub struct GameSummaryOut {
     /// Null until the game is over.
     #[schema(required)]
     pub outcome: Option<Outcome>,
+    /// The game that follows this one, if there is one.
+    #[schema(required)]
+    pub rematch_id: Option<Uuid>,
 }
 
 /// A game as its viewer may see it.
@@ -156,16 +216,24 @@ pub struct GameOut {
     pub version: u32,
     pub visibility: Visibility,
     pub spectators: Spectators,
+    /// Null: players may take as long as they like.
+    #[schema(required)]
+    pub clock: Option<Clock>,
     /// How many can sit; once started, how many play.
     pub seat_count: u8,
     /// The taken seats, in order.
     pub seats: Vec<SeatOut>,
+    /// The seats that are kept for somebody, in order.
+    pub invitations: Vec<InvitationOut>,
     /// The player who may start the game early.
     pub creator_id: Uuid,
     /// Null unless the game is active.
     #[schema(required)]
     pub to_move: Option<ToMoveOut>,
     pub viewer: ViewerOut,
+    /// The code that lets its holder know of a private game and take a seat; null to everybody but the creator.
+    #[schema(required, example = "5f0c6f4b7a1f4f0e9d3d5f9b")]
+    pub invite: Option<String>,
     /// SHA-256 of `server_seed` (lowercase hex), published before anything is dealt.
     #[schema(example = "ecbada6c56205a4f26e9e3066821a5520ab901a932b0db531ed9ce4e5fb274af")]
     pub commitment: String,
@@ -184,7 +252,10 @@ pub struct GameOut {
     /// Null until the game is over.
     #[schema(required)]
     pub outcome: Option<Outcome>,
-    /// The table; null before the start.
+    /// The game that follows this one, if there is one.
+    #[schema(required)]
+    pub rematch_id: Option<Uuid>,
+    /// The table; null before the start, and for spectators of an `after_end` game until it is over.
     #[schema(required)]
     pub state: Option<AnyView>,
 }
@@ -192,7 +263,12 @@ pub struct GameOut {
 impl From<Summary> for GameSummaryOut {
     fn from(game: Summary) -> Self {
         // What is not known to the rules any more is shown as it was given.
+        let to_move = game.to_move.map(|seat| {
+            let (since, deadline) = (game.to_move_since, game.deadline());
+            ToMoveOut { seat, since, deadline }
+        });
         let options = game.ruleset.options(&game.options, game.seat_count).map_or(game.options, |o| o.to_json());
+        let banks = game.remaining_ms.as_deref();
         Self {
             id: game.id,
             ruleset: game.ruleset,
@@ -200,17 +276,20 @@ impl From<Summary> for GameSummaryOut {
             options,
             status: game.status,
             version: game.version,
-            visibility: Visibility::Public,
-            spectators: Spectators::Live,
+            visibility: game.visibility,
+            spectators: game.spectators,
+            clock: game.clock,
             seat_count: game.seat_count,
-            seats: game.seats.into_iter().map(SeatOut::from).collect(),
+            seats: game.seats.into_iter().map(|taken| SeatOut::new(taken, banks)).collect(),
+            invitations: game.invitations.into_iter().map(InvitationOut::from).collect(),
             creator_id: game.creator,
-            to_move: game.to_move.map(|seat| ToMoveOut { seat, since: game.to_move_since }),
+            to_move,
             moves_count: game.moves_count,
             created_at: game.created_at,
             started_at: game.started_at,
             finished_at: game.finished_at,
             outcome: game.outcome,
+            rematch_id: game.rematch,
         }
     }
 }
@@ -219,7 +298,8 @@ impl GameOut {
     /// The game as this player, or somebody without an account, may see it.
     pub fn new(game: &Game, player: Option<Uuid>) -> Self {
         let viewer = game.viewer(player);
-        let summary = GameSummaryOut::from(game.summary());
+        let summary = GameSummaryOut::from(game.summary.clone());
+        let invite = game.invite.as_ref().filter(|_| player == Some(game.creator));
         Self {
             id: summary.id,
             ruleset: summary.ruleset,
@@ -229,11 +309,14 @@ impl GameOut {
             version: summary.version,
             visibility: summary.visibility,
             spectators: summary.spectators,
+            clock: summary.clock,
             seat_count: summary.seat_count,
             seats: summary.seats,
+            invitations: summary.invitations,
             creator_id: summary.creator_id,
             to_move: summary.to_move,
             viewer: ViewerOut { seat: player.and_then(|id| game.seat_of(id)) },
+            invite: invite.map(|invite| invite.0.clone()),
             commitment: hex::encode(game.commitment()),
             server_seed: game.revealed_seed().map(|seed| hex::encode(seed.0)),
             moves_count: summary.moves_count,
@@ -241,7 +324,8 @@ impl GameOut {
             started_at: summary.started_at,
             finished_at: summary.finished_at,
             outcome: summary.outcome,
-            state: game.state.as_ref().map(|state| state.view(viewer)),
+            rematch_id: summary.rematch_id,
+            state: viewer.and_then(|viewer| Some(game.state.as_ref()?.view(viewer))),
         }
     }
 }

@@ -9,18 +9,19 @@ use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::players::entropy;
-use crate::game::{Entropy, Game, NewGame, ServerSeed, Status};
-use crate::http::auth::{MaybeToken, Token};
+use crate::game::{Entropy, Game, Invite, NewGame, ServerSeed, Status};
+use crate::http::auth::{Asking, MaybeToken, Token};
 use crate::http::dto::{GameIn, GameOut, GamePageOut};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Body, Id, Limit, Params, etag, id, none_match};
 use crate::rulesets::registry::RulesetId;
-use crate::store::{Filter, Store, TokenHash};
+use crate::store::{Filter, Loaded, Store, TokenHash};
 
 /// Create a game
 ///
 /// You take seat 0. The game starts by itself as soon as all seats are taken, a game of one at once; you may start it
-/// earlier with those who are there.
+/// earlier with those who are there. A `private` game has an `invite` code, which you alone are shown. With a `clock` whoever is
+/// late leaves the game.
 #[utoipa::path(
     operation_id = "create_game", tag = "games", security(("token" = [])),
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
@@ -37,13 +38,17 @@ pub(super) async fn create_game(
     let player = store.authenticate(&token.0).await?;
     let player = player.ok_or_else(|| Problem::new(Code::Unauthenticated, "send a valid token"))?;
     let entropy_of_player = Entropy::parse(body.value.entropy.clone()).map_err(|e| Problem::text("/entropy", e))?;
-    let (id, server_seed) = (Uuid::now_v7(), ServerSeed(entropy()?));
+    let (id, server_seed, code) = (Uuid::now_v7(), ServerSeed(entropy()?), invite_code()?);
     let make = |created_at| {
         let new = NewGame {
             id,
             ruleset: body.value.ruleset,
             options: body.value.options.clone(),
             seats: body.value.seats,
+            visibility: body.value.visibility,
+            spectators: body.value.spectators,
+            clock: body.value.clock,
+            invite: code.clone(),
             entropy: entropy_of_player.clone(),
             server_seed: server_seed.clone(),
             created_at,
@@ -53,6 +58,11 @@ pub(super) async fn create_game(
     let answer = |game: &Game, player: &_| super::game_answer(StatusCode::CREATED, game, player);
     let created = store.create_game(make, &player, body.idempotency_key(), answer).await?;
     Ok(super::send(created.answer, created.repeated))
+}
+
+/// A code that nobody guesses: 96 random bits, for URLs.
+pub(super) fn invite_code() -> Result<Invite, Problem> {
+    Ok(Invite(hex::encode(&entropy()?[..12])))
 }
 
 /// Filters of a list of games.
@@ -111,7 +121,7 @@ pub(super) async fn list_games(
         to_move: player("to_move", &params.to_move)?,
     };
     let after = params.cursor.as_deref().map(|cursor| read_cursor(cursor, &filter)).transpose()?;
-    let page = store.list_games(&filter, after, params.limit.0).await?;
+    let page = store.list_games(&filter, me, after, params.limit.0).await?;
     Ok(web::Json(GamePageOut {
         items: page.items.into_iter().map(Into::into).collect(),
         next_cursor: page.next.map(|id| write_cursor(id, &filter)),
@@ -153,6 +163,7 @@ fn read_cursor(cursor: &str, filter: &Filter) -> Result<Uuid, Problem> {
 #[utoipa::path(
     operation_id = "get_game", tag = "games", security((), ("token" = [])),
     params(("id" = Uuid, Path, description = "The game's id"),
+           ("invite" = Option<String>, Query, description = "The code of a private game"),
            ("If-None-Match" = Option<String>, Header, description = "The ETag of the version that you have")),
     responses((status = 200, description = "The game", body = GameOut,
                headers(("ETag" = String, description = "Its version"))),
@@ -162,10 +173,10 @@ fn read_cursor(cursor: &str, filter: &Filter) -> Result<Uuid, Problem> {
 pub(super) async fn get_game(
     store: web::Data<Store>,
     request: HttpRequest,
-    token: MaybeToken,
+    asking: Asking,
     id: Id,
 ) -> Result<HttpResponse, Problem> {
-    let loaded = store.load_game(id.0, token.0.as_ref(), None).await?;
+    let loaded = store.load_game(id.0, &asking.0, None).await?;
     let mut response =
         if none_match(&request, loaded.game.version) { HttpResponse::NotModified() } else { HttpResponse::Ok() };
     response
@@ -176,4 +187,12 @@ pub(super) async fn get_game(
         return Ok(response.finish());
     }
     Ok(response.json(GameOut::new(&loaded.game, loaded.caller.map(|player| player.id))))
+}
+
+/// The answer that shows a game to whoever loaded it.
+pub(super) fn show(loaded: &Loaded) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((header::ETAG, etag(loaded.game.version)))
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .json(GameOut::new(&loaded.game, loaded.caller.as_ref().map(|player| player.id)))
 }

@@ -6,8 +6,8 @@ use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::past;
-use crate::game::{Game, Record};
-use crate::http::auth::MaybeToken;
+use crate::game::{Game, Record, Spectators};
+use crate::http::auth::Asking;
 use crate::http::dto::{FairnessOut, PastStateOut};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Id, Number, Params};
@@ -23,11 +23,15 @@ struct StateParams {
     /// over, a seat's number or `all` (the default then).
     #[param(example = "all")]
     perspective: Option<String>,
+    /// The code of a private game.
+    #[serde(default)]
+    #[allow(dead_code, reason = "it is read with the token")]
+    invite: Option<String>,
 }
 
 /// The viewer that a perspective means, if the caller may have it.
 fn viewer(game: &Game, caller: Option<Uuid>, perspective: Option<&str>) -> Result<(Viewer, String), Problem> {
-    let own = game.viewer_while_active(caller);
+    let own = caller.and_then(|id| game.seat_of(id)).map_or(Viewer::Spectator, Viewer::Seat);
     let (viewer, name) = match perspective {
         None if game.is_over() => (Viewer::Everything, "all".to_owned()),
         None if own == Viewer::Spectator => (own, "spectator".to_owned()),
@@ -47,6 +51,10 @@ fn viewer(game: &Game, caller: Option<Uuid>, perspective: Option<&str>) -> Resul
         },
     };
     let allowed = game.is_over() || viewer == own || viewer == Viewer::Spectator;
+    let waits = viewer == Viewer::Spectator && !game.is_over() && game.spectators == Spectators::AfterEnd;
+    if waits && own == Viewer::Spectator {
+        return Err(Problem::new(Code::NotSeated, "until the game is over only its players see the table"));
+    }
     if !allowed {
         return Err(Problem::new(
             Code::NotSeated,
@@ -69,12 +77,12 @@ fn viewer(game: &Game, caller: Option<Uuid>, perspective: Option<&str>) -> Resul
 #[get("/v1/games/{id}/states/{number}")]
 pub(super) async fn get_state(
     store: web::Data<Store>,
-    token: MaybeToken,
+    asking: Asking,
     id: Id,
     number: Number,
     params: Params<StateParams>,
 ) -> Result<HttpResponse, Problem> {
-    let loaded = store.load_game(id.0, token.0.as_ref(), None).await?;
+    let loaded = store.load_game(id.0, &asking.0, None).await?;
     let (game, number) = (loaded.game, number.0);
     let caller = loaded.caller.map(|player| player.id);
     let (viewer, perspective) = viewer(&game, caller, params.0.perspective.as_deref())?;
@@ -86,7 +94,7 @@ pub(super) async fn get_state(
     let body = PastStateOut {
         game_id: game.id,
         number,
-        to_move: if last { game.to_move() } else { state.to_act() },
+        to_move: if last { game.to_move } else { state.to_act() },
         outcome: game.outcome.clone().filter(|_| last),
         state: state.view(viewer),
         // `me` is not the same for everybody.
@@ -100,12 +108,13 @@ pub(super) async fn get_state(
 /// What anyone needs to check that the server neither chose the deal nor changed it. The seeds are null until the game is over.
 #[utoipa::path(
     operation_id = "get_fairness", tag = "history", security((), ("token" = [])),
-    params(("id" = Uuid, Path, description = "The game's id")),
+    params(("id" = Uuid, Path, description = "The game's id"),
+           ("invite" = Option<String>, Query, description = "The code of a private game")),
     responses((status = 200, description = "Commitment, seeds, entropies, lot", body = FairnessOut))
 )]
 #[get("/v1/games/{id}/fairness")]
-pub(super) async fn get_fairness(store: web::Data<Store>, token: MaybeToken, id: Id) -> Result<HttpResponse, Problem> {
-    let game = store.load_game(id.0, token.0.as_ref(), None).await?.game;
+pub(super) async fn get_fairness(store: web::Data<Store>, asking: Asking, id: Id) -> Result<HttpResponse, Problem> {
+    let game = store.load_game(id.0, &asking.0, None).await?.game;
     Ok(past(&game, true).json(FairnessOut::from(&game)))
 }
 
@@ -115,12 +124,13 @@ pub(super) async fn get_fairness(store: web::Data<Store>, token: MaybeToken, id:
 /// this server: `tavola verify` does.
 #[utoipa::path(
     operation_id = "get_record", tag = "history", security((), ("token" = [])),
-    params(("id" = Uuid, Path, description = "The game's id")),
+    params(("id" = Uuid, Path, description = "The game's id"),
+           ("invite" = Option<String>, Query, description = "The code of a private game")),
     responses((status = 200, description = "The record", body = Record))
 )]
 #[get("/v1/games/{id}/record")]
-pub(super) async fn get_record(store: web::Data<Store>, token: MaybeToken, id: Id) -> Result<HttpResponse, Problem> {
-    let game = store.load_game(id.0, token.0.as_ref(), None).await?.game;
+pub(super) async fn get_record(store: web::Data<Store>, asking: Asking, id: Id) -> Result<HttpResponse, Problem> {
+    let game = store.load_game(id.0, &asking.0, None).await?.game;
     let entries = store.entries(&game, 0, game.moves_count).await?;
     let record = Record::new(&game, &entries)
         .ok_or_else(|| Problem::new(Code::GameNotFinished, "a game has a record once it is finished"))?;

@@ -1,12 +1,15 @@
 //! The operations, one file per resource.
 
+mod events;
 mod games;
 mod history;
+mod invitations;
 mod moves;
 mod operations;
 mod players;
 mod rulesets;
 mod seats;
+mod turns;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header;
@@ -14,10 +17,11 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use super::dto::{GameOut, MoveAnswerOut, MoveOut};
-use super::problem::Problem;
+use super::problem::{Code, Problem};
 use super::request::etag;
-use crate::game::{Command, Entry, Game, Player};
-use crate::store::{Answer, Headers, IdempotencyKey, Repeat, Store, TokenHash, Updated};
+use crate::game::{Command, Entry, Game, Place, Player};
+use crate::rulesets::Viewer;
+use crate::store::{Access, Answer, Headers, IdempotencyKey, Loaded, Repeat, Store, Updated};
 
 /// Registers every operation; what is registered here is what the OpenAPI document tells of.
 pub fn configure(config: &mut ServiceConfig) {
@@ -26,6 +30,9 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(players::get_me)
         .service(players::update_me)
         .service(players::get_player)
+        .service(turns::list_turns)
+        .service(turns::list_invitations)
+        .service(events::list_my_events)
         .service(rulesets::list_rulesets)
         .service(rulesets::get_ruleset)
         .service(games::create_game)
@@ -35,6 +42,16 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(seats::leave_seat)
         .service(seats::start_game)
         .service(seats::resign)
+        .service(seats::abort_game)
+        .service(seats::withdraw_abort)
+        .service(invitations::invite_player)
+        .service(invitations::decline_invitation)
+        .service(invitations::withdraw_invitation)
+        .service(invitations::change_invite)
+        .service(invitations::revoke_invite)
+        .service(invitations::get_invite)
+        .service(invitations::create_rematch)
+        .service(events::list_events)
         .service(moves::list_legal_moves)
         .service(moves::play_move)
         .service(moves::list_moves)
@@ -68,7 +85,7 @@ fn move_answer(game: &Game, entry: &Entry, player: &Player) -> Answer {
         etag: Some(etag(game.version)),
     };
     let answer = MoveAnswerOut {
-        r#move: MoveOut::new(entry, game.viewer(Some(player.id))),
+        r#move: MoveOut::new(entry, game.viewer(Some(player.id)).unwrap_or(Viewer::Spectator)),
         game: GameOut::new(game, Some(player.id)),
     };
     json(StatusCode::CREATED, headers, &answer)
@@ -88,6 +105,12 @@ fn past(game: &Game, same_to_all: bool) -> HttpResponseBuilder {
         response.insert_header((header::CACHE_CONTROL, "no-cache")).insert_header((header::VARY, "Authorization"));
     }
     response
+}
+
+/// As whom the caller sees the table.
+fn table_viewer(loaded: &Loaded) -> Result<Viewer, Problem> {
+    let viewer = loaded.game.viewer(loaded.caller.as_ref().map(|player| player.id));
+    viewer.ok_or_else(|| Problem::new(Code::NotSeated, "until the game is over only its players see the table"))
 }
 
 /// Sends an answer, marked if it is that to an earlier request.
@@ -111,14 +134,14 @@ fn send(answer: Answer, repeated: bool) -> HttpResponse {
 async fn command(
     store: &Store,
     id: uuid::Uuid,
-    token: &TokenHash,
+    access: &Access,
     expected: Option<u32>,
     key: Option<&IdempotencyKey>,
     command: Command<'_>,
     status: StatusCode,
 ) -> Result<HttpResponse, Problem> {
     let answer = |game: &Game, player: &Player| game_answer(status, game, player);
-    match store.update_game(id, Some(token), expected, key, &command, answer).await? {
+    match store.update_game(id, access, expected, key, &command, answer).await? {
         Updated::Done { caller, game, entry: Some(entry), .. } => Ok(send(move_answer(&game, &entry, &caller), false)),
         Updated::Done { caller, game, entry: None, answer } => {
             Ok(send(answer.unwrap_or_else(|| game_answer(status, &game, &caller)), false))
@@ -126,10 +149,11 @@ async fn command(
         Updated::Repeated { repeat: Repeat::Answer(answer), .. } => Ok(send(answer, true)),
         // What the first answer said follows from the log.
         Updated::Repeated { caller, repeat: Repeat::Move { game_id, number } } => {
-            let game = store.load_game(game_id, None, None).await?.game;
+            let game = store.load_game(game_id, access, None).await?.game;
             let entry = store.entry(&game, number).await?;
-            let state = store.state_after(&game, number).await?;
-            Ok(send(move_answer(&game.as_of(&entry, state), &entry, &caller), true))
+            // With all that the move did, its end of the game for instance.
+            let then = store.game_at(&game, Place::after(entry.version)).await?.ok_or_else(Problem::not_found)?;
+            Ok(send(move_answer(&then, &entry, &caller), true))
         }
     }
 }

@@ -6,14 +6,14 @@ use actix_web::{HttpResponse, get, post, web};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{command, past};
+use super::{command, past, table_viewer};
 use crate::game::{Command, GameError};
-use crate::http::auth::{MaybeToken, Token};
+use crate::http::auth::{Asking, Token};
 use crate::http::dto::{LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{After, Id, IfMatch, Limit, Number, Params, RawBody, etag, object};
 use crate::rulesets::registry::AnyMove;
-use crate::store::Store;
+use crate::store::{Access, Store};
 
 /// List your legal moves
 ///
@@ -26,10 +26,10 @@ use crate::store::Store;
 )]
 #[get("/v1/games/{id}/legal-moves")]
 pub(super) async fn list_legal_moves(store: web::Data<Store>, token: Token, id: Id) -> Result<HttpResponse, Problem> {
-    let loaded = store.load_game(id.0, Some(&token.0), None).await?;
+    let loaded = store.load_game(id.0, &Access::of(token.0), None).await?;
     let (game, caller) = (loaded.game, loaded.caller);
     let seat = caller.and_then(|player| game.seat_of(player.id)).ok_or(GameError::NotSeated)?;
-    let to_move = game.to_move();
+    let to_move = game.to_move;
     let moves = match &game.state {
         Some(state) if to_move == Some(seat) => state.legal_moves(seat),
         _ => Vec::new(),
@@ -66,7 +66,7 @@ pub(super) async fn play_move(
     body.check()?;
     object(&body.bytes)?;
     let play = Command::Play { body: &body.bytes };
-    command(&store, id.0, &token.0, expected.0, body.idempotency_key(), play, StatusCode::CREATED).await
+    command(&store, id.0, &Access::of(token.0), expected.0, body.idempotency_key(), play, StatusCode::CREATED).await
 }
 
 /// Which part of a log.
@@ -82,6 +82,10 @@ struct LogParams {
     #[serde(default)]
     #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
     limit: Limit,
+    /// The code of a private game.
+    #[serde(default)]
+    #[allow(dead_code, reason = "it is read with the token")]
+    invite: Option<String>,
 }
 
 /// List the moves of a game
@@ -95,12 +99,12 @@ struct LogParams {
 #[get("/v1/games/{id}/moves")]
 pub(super) async fn list_moves(
     store: web::Data<Store>,
-    token: MaybeToken,
+    asking: Asking,
     id: Id,
     params: Params<LogParams>,
 ) -> Result<HttpResponse, Problem> {
-    let loaded = store.load_game(id.0, token.0.as_ref(), None).await?;
-    let viewer = loaded.game.viewer(loaded.caller.map(|player| player.id));
+    let loaded = store.load_game(id.0, &asking.0, None).await?;
+    let viewer = table_viewer(&loaded)?;
     let Limit(limit) = params.0.limit;
     let mut entries = store.entries(&loaded.game, params.0.after.0, limit + 1).await?;
     // A move that was played since the game was loaded, perhaps its last, is not of the state that the viewer is for.
@@ -118,18 +122,19 @@ pub(super) async fn list_moves(
 #[utoipa::path(
     operation_id = "get_move", tag = "moves", security((), ("token" = [])),
     params(("id" = Uuid, Path, description = "The game's id"),
-           ("number" = u32, Path, description = "The move's number, from 1")),
+           ("number" = u32, Path, description = "The move's number, from 1"),
+           ("invite" = Option<String>, Query, description = "The code of a private game")),
     responses((status = 200, description = "The move", body = MoveOut))
 )]
 #[get("/v1/games/{id}/moves/{number}")]
 pub(super) async fn get_move(
     store: web::Data<Store>,
-    token: MaybeToken,
+    asking: Asking,
     id: Id,
     number: Number,
 ) -> Result<HttpResponse, Problem> {
-    let loaded = store.load_game(id.0, token.0.as_ref(), None).await?;
-    let viewer = loaded.game.viewer(loaded.caller.map(|player| player.id));
+    let loaded = store.load_game(id.0, &asking.0, None).await?;
+    let viewer = table_viewer(&loaded)?;
     if number.0 > loaded.game.moves_count {
         return Err(Problem::new(Code::NotFound, "the game has no move of that number"));
     }

@@ -46,7 +46,8 @@ pub(super) async fn register_player(store: web::Data<Store>, body: Body<PlayerIn
     Ok(super::send(super::json(actix_web::http::StatusCode::CREATED, headers, &answer), registered.repeated))
 }
 
-async fn own(store: &Store, token: &TokenHash) -> Result<crate::game::Player, Problem> {
+/// Whose token it is.
+pub(super) async fn own(store: &Store, token: &TokenHash) -> Result<crate::game::Player, Problem> {
     let player = store.authenticate(token).await?;
     player.ok_or_else(|| Problem::new(Code::Unauthenticated, "send a valid token"))
 }

@@ -9,11 +9,12 @@ use crate::http::auth::Token;
 use crate::http::dto::{GameOut, SeatIn};
 use crate::http::problem::Problem;
 use crate::http::request::{Body, Id, IfMatch, RawBody};
-use crate::store::Store;
+use crate::store::{Access, Store};
 
 /// Take a seat
 ///
-/// The lowest free one, unless you name another. When all seats are taken the game starts. `entropy` is your share in its
+/// The one that is kept for you if you are invited, else the lowest free one, unless you name another. When all seats are
+/// taken the game starts. A private game wants its `invite` code of who is not invited. `entropy` is your share in the game's
 /// chance: with it you need not trust the server's seed.
 #[utoipa::path(
     operation_id = "take_seat", tag = "seats", security(("token" = [])),
@@ -34,8 +35,9 @@ pub(super) async fn take_seat(
 ) -> Result<HttpResponse, Problem> {
     let key = body.idempotency_key().cloned();
     let entropy = Entropy::parse(body.value.entropy).map_err(|error| Problem::text("/entropy", error))?;
-    let take = Command::TakeSeat { seat: body.value.seat, entropy };
-    command(&store, id.0, &token.0, expected.0, key.as_ref(), take, StatusCode::CREATED).await
+    let access = Access { token: Some(token.0), invite: body.value.invite };
+    let take = Command::TakeSeat { seat: body.value.seat, entropy, invite: access.invite.as_deref() };
+    command(&store, id.0, &access, expected.0, key.as_ref(), take, StatusCode::CREATED).await
 }
 
 /// Leave your seat
@@ -56,7 +58,7 @@ pub(super) async fn leave_seat(
     id: Id,
     expected: IfMatch,
 ) -> Result<HttpResponse, Problem> {
-    command(&store, id.0, &token.0, expected.0, None, Command::LeaveSeat, StatusCode::OK).await
+    command(&store, id.0, &Access::of(token.0), expected.0, None, Command::LeaveSeat, StatusCode::OK).await
 }
 
 /// Start a game early
@@ -80,18 +82,20 @@ pub(super) async fn start_game(
     body: RawBody,
 ) -> Result<HttpResponse, Problem> {
     body.check()?;
-    command(&store, id.0, &token.0, expected.0, body.idempotency_key(), Command::Start, StatusCode::OK).await
+    command(&store, id.0, &Access::of(token.0), expected.0, body.idempotency_key(), Command::Start, StatusCode::OK)
+        .await
 }
 
 /// Resign
 ///
-/// Of two players the other wins at once. Of more the game ends, you last and the others ranked by the score they have.
+/// Of two players the other wins at once. Of more the game goes on, a bot plays for you, and you will rank last, behind you
+/// only those who have left before. When nobody is left the game is over.
 #[utoipa::path(
     operation_id = "resign", tag = "seats", security(("token" = [])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version"),
            ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
-    responses((status = 200, description = "The game, over", body = GameOut,
+    responses((status = 200, description = "The game, over or going on without you", body = GameOut,
                headers(("ETag" = String, description = "Its version"))))
 )]
 #[post("/v1/games/{id}/resignation")]
@@ -103,5 +107,51 @@ pub(super) async fn resign(
     body: RawBody,
 ) -> Result<HttpResponse, Problem> {
     body.check()?;
-    command(&store, id.0, &token.0, expected.0, body.idempotency_key(), Command::Resign, StatusCode::OK).await
+    command(&store, id.0, &Access::of(token.0), expected.0, body.idempotency_key(), Command::Resign, StatusCode::OK)
+        .await
+}
+
+/// Call a game off
+///
+/// Before the start its creator can. After it all players have to ask for it who have not left: with the last of them the game is
+/// over, and nobody has won.
+#[utoipa::path(
+    operation_id = "abort_game", tag = "seats", security(("token" = [])),
+    params(("id" = Uuid, Path, description = "The game's id"),
+           ("If-Match" = Option<String>, Header, description = "Only if the game has this version"),
+           ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
+    responses((status = 200, description = "The game, called off or with your wish noted", body = GameOut,
+               headers(("ETag" = String, description = "Its version"))))
+)]
+#[post("/v1/games/{id}/abort")]
+pub(super) async fn abort_game(
+    store: web::Data<Store>,
+    token: Token,
+    id: Id,
+    expected: IfMatch,
+    body: RawBody,
+) -> Result<HttpResponse, Problem> {
+    body.check()?;
+    let access = Access::of(token.0);
+    command(&store, id.0, &access, expected.0, body.idempotency_key(), Command::Abort, StatusCode::OK).await
+}
+
+/// Withdraw the wish to call a game off
+///
+/// You do not ask for it any more.
+#[utoipa::path(
+    operation_id = "withdraw_abort", tag = "seats", security(("token" = [])),
+    params(("id" = Uuid, Path, description = "The game's id"),
+           ("If-Match" = Option<String>, Header, description = "Only if the game has this version")),
+    responses((status = 200, description = "The game, your wish gone", body = GameOut,
+               headers(("ETag" = String, description = "Its version"))))
+)]
+#[delete("/v1/games/{id}/abort")]
+pub(super) async fn withdraw_abort(
+    store: web::Data<Store>,
+    token: Token,
+    id: Id,
+    expected: IfMatch,
+) -> Result<HttpResponse, Problem> {
+    command(&store, id.0, &Access::of(token.0), expected.0, None, Command::WithdrawAbort, StatusCode::OK).await
 }

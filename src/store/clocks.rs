@@ -1,0 +1,113 @@
+//! Clocks and everything else that servers do of themselves: who is late is timed out, bots move for those who have left,
+//! invitations expire. Whatever server comes by does it, once: the claim skips what another one is at, and the version guards.
+
+use time::{Duration, OffsetDateTime};
+
+use super::games::Loaded;
+use super::{Store, StoreError};
+
+impl Store {
+    /// The database's time.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn now(&self) -> Result<OffsetDateTime, StoreError> {
+        Ok(sqlx::query_scalar!(r#"select now() as "now!""#).fetch_one(&self.pool).await?)
+    }
+
+    /// Notes that a server runs. If none did for more than ten seconds, all deadlines that had not passed then are put off by
+    /// as long; answers how long that was.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn beat(&self) -> Result<Option<Duration>, StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        let silence = sqlx::query_scalar!(
+            r#"select extract(epoch from now() - at)::double precision as "silence!" from heartbeats
+               where at < now() - interval '10 seconds' for update skip locked"#
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        if silence.is_some() {
+            // What has changed since the last sign of life has a deadline that knows of the silence.
+            sqlx::query!(
+                r#"with credit as (
+                    select at, now() - at as silence from heartbeats
+                ), put_off as (
+                    update positions p
+                    set version = version + 1, due_at = due_at + silence, changed_at = greatest(now(), changed_at),
+                        xid = pg_current_xact_id()
+                    from credit
+                    where due_at > at and changed_at <= at and to_move_player_id is not null
+                    returning p.game_id, p.version, p.moves_count, p.to_move_seat, p.to_move_since, p.due_at, p.remaining_ms,
+                              p.changed_at
+                )
+                insert into game_events (game_id, version, index, type, seat, facts, at)
+                select d.game_id, d.version, 0, 'clock_credited', d.to_move_seat,
+                       last.facts || jsonb_build_object(
+                           'moves_count', d.moves_count, 'to_move', d.to_move_seat,
+                           'to_move_since', to_char(d.to_move_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                           'due_at', to_char(d.due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                           'remaining_ms', to_jsonb(d.remaining_ms)),
+                       d.changed_at
+                from put_off d
+                cross join lateral (
+                    select facts from game_events e where e.game_id = d.game_id order by version desc, index desc limit 1
+                ) as last"#
+            )
+            .execute(&mut *transaction)
+            .await?;
+        }
+        sqlx::query!("update heartbeats set at = now() where at < now()").execute(&mut *transaction).await?;
+        transaction.commit().await?;
+        if silence.is_some() {
+            self.wake_all();
+        }
+        Ok(silence.map(Duration::seconds_f64))
+    }
+
+    /// Claims one game in which the server has to act and does so; answers whether there was one. `choice` is any number,
+    /// which picks the move of a bot.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn attend_next(&self, choice: u64) -> Result<bool, StoreError> {
+        let mut claim = self.pool.begin().await?;
+        let id = sqlx::query_scalar!(
+            "select game_id from positions where due_at <= clock_time() order by due_at limit 1 for update skip locked"
+        )
+        .fetch_optional(&mut *claim)
+        .await?;
+        let Some(id) = id else { return Ok(false) };
+        let loaded = self.load_known(&mut claim, id).await?;
+        let attended = self.attend(&mut claim, loaded, choice).await?;
+        claim.commit().await?;
+        if let Some((game, change)) = attended {
+            self.announce(&game, &change);
+        }
+        Ok(true)
+    }
+
+    /// Drops the invitations of one game whose time is over; answers whether there was one.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn expire_next(&self) -> Result<bool, StoreError> {
+        let mut claim = self.pool.begin().await?;
+        let id = sqlx::query_scalar!(
+            "select game_id from seats where expires_at <= now() order by expires_at limit 1 for update skip locked"
+        )
+        .fetch_optional(&mut *claim)
+        .await?;
+        let Some(id) = id else { return Ok(false) };
+        let Loaded { mut game, now, .. } = self.load_known(&mut claim, id).await?;
+        let version = game.version;
+        let Some(change) = game.expire_invitations(now) else { return Ok(false) };
+        let written = self.write_change(&mut claim, &game, version, &change, None, || None).await?;
+        claim.commit().await?;
+        if written.is_some() {
+            self.announce(&game, &change);
+        }
+        Ok(true)
+    }
+}
