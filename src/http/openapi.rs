@@ -1,7 +1,8 @@
 //! The OpenAPI document: collected from the operations, then given the forms that client generators understand best.
 //!
-//! Two things are added here for all operations alike: unions are rewritten so that each member is a named component with
-//! a discriminator, and every operation's errors are listed with an example for each code.
+//! Three things are added here for all operations alike: unions are rewritten so that each member is a named component with
+//! a discriminator, every operation's errors are listed with an example for each code, and the scope that it declares
+//! (`security(("token" = ["play"]))`) is told in words.
 
 use actix_web::App;
 use serde_json::{Map, Value, json};
@@ -17,6 +18,7 @@ use super::language::Language;
 use super::problem::{Code, FieldError, Problem, ProblemOut};
 use super::routes;
 use crate::rulesets::registry::RulesetId;
+use crate::store::Scope;
 
 /// What no operation brings by itself.
 #[derive(utoipa::OpenApi)]
@@ -170,6 +172,9 @@ fn common_errors(operation: &Value) -> Vec<Code> {
     if operation["security"].as_array().is_some_and(|ways| !ways.is_empty()) {
         codes.push(Code::Unauthenticated);
     }
+    if scope(operation).is_some() {
+        codes.push(Code::MissingScope);
+    }
     // What has no use for a body reads it all the same if it is sent: the key is of the whole request.
     if operation.get("requestBody").is_some()
         || matches!(operation["operationId"].as_str(), Some("start_game" | "resign" | "abort_game" | "change_invite"))
@@ -188,7 +193,23 @@ fn common_errors(operation: &Value) -> Vec<Code> {
     codes
 }
 
-/// Gives every operation examples of its bodies and lists its errors, by status, with an example for each code.
+/// The scope that the token of an operation must have, if it takes one.
+fn scope(operation: &Value) -> Option<&str> {
+    operation["security"].as_array()?.iter().find_map(|way| way["token"][0].as_str())
+}
+
+/// What an operation's description says of the token.
+fn about_token(operation: &Value) -> Option<String> {
+    let scope = scope(operation)?;
+    let is_optional = operation["security"].as_array()?.iter().any(|way| *way == json!({}));
+    Some(match is_optional {
+        true => format!("Needs no token; one that is sent needs the scope `{scope}`."),
+        false => format!("Needs a token with scope `{scope}`."),
+    })
+}
+
+/// Gives every operation examples of its bodies, says which scope it needs, and lists its errors, by status,
+/// with an example for each code.
 fn complete_operations(document: &mut Value) {
     let (options, moves) = RulesetId::Leopard.schema_names();
     let schemas = (json_schema(document, &options), json_schema(document, &moves));
@@ -223,6 +244,9 @@ fn complete_operations(document: &mut Value) {
         if operation.get("security").is_none() {
             // Said expressly: no token is needed.
             operation["security"] = json!([]);
+        }
+        if let (Some(about), Some(text)) = (about_token(operation), operation["description"].as_str()) {
+            operation["description"] = format!("{text}\n\n{about}").into();
         }
         let mut codes = common_errors(operation);
         codes.extend(own);
@@ -278,6 +302,7 @@ fn example(code: Code) -> Value {
             Problem { rule: Some("P6"), ..Problem::new(code, "a jack is laid on a card that is face up") }
         }
         Code::StaleVersion => Problem { current_version: Some(18), ..Problem::new(code, "the game is at version 18") },
+        Code::MissingScope => Problem::missing_scope(Scope::Play),
         Code::InvalidOptions => Problem {
             errors: vec![FieldError { pointer: "/hands".into(), detail: "hands is 1 to 12".into() }],
             ..Problem::new(code, "the options are not valid")

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::game::{GameError, InvalidText};
-use crate::store::StoreError;
+use crate::store::{Scope, StoreError};
 
 /// Makes the table of codes: appended to, never renamed or reused.
 macro_rules! codes {
@@ -55,6 +55,9 @@ codes! {
     Unauthenticated 401 "unauthenticated", "A valid token is needed",
         "The operation needs `Authorization: Bearer <token>`, or the token that was sent is not valid (any more). A wrong token is \
          refused even where none is needed.";
+    MissingScope 403 "missing-scope", "The token may not be used for this",
+        "The token is valid but lacks the scope that the operation needs; `detail` names it. `play` includes `read`. \
+         `GET /v1/me/token` tells what a token may do.";
     NotSeated 403 "not-seated", "You have no seat in this game",
         "Only a player of the game may do this.";
     NotOwner 403 "not-owner", "This is not yours to do",
@@ -204,6 +207,13 @@ impl Problem {
         Self::new(Code::NotFound, "there is nothing here, or nothing that you may see")
     }
 
+    /// The token lacks a scope.
+    pub fn missing_scope(scope: Scope) -> Self {
+        let detail = format!("the token lacks the scope `{scope}`");
+        let errors = vec![FieldError { pointer: "Authorization".into(), detail: detail.clone() }];
+        Self { errors, ..Self::new(Code::MissingScope, detail) }
+    }
+
     /// A text of the body that is refused.
     pub fn text(pointer: &str, error: InvalidText) -> Self {
         Self::field(pointer, error.to_string())
@@ -276,6 +286,7 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unauthenticated => Problem::new(Code::Unauthenticated, "send a valid token"),
+            StoreError::MissingScope(scope) => Problem::missing_scope(scope),
             StoreError::NotFound => Problem::not_found(),
             StoreError::Stale { current } => Problem {
                 current_version: Some(current),

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::error::violated;
 use super::games::{Access, INVITED, Loaded};
 use super::idempotency::{self, Answer, KEY_CONSTRAINT, Repeat};
-use super::{IdempotencyKey, Store, StoreError};
+use super::{IdempotencyKey, Scope, Store, StoreError};
 use crate::game::{Change, Command, Entry, Game, GameError, NewGame, Notice, Player, Summary};
 
 /// How often a command is judged anew when other changes of the game come first.
@@ -123,7 +123,7 @@ impl Store {
         answer: impl Fn(&Game, &Player) -> Answer,
     ) -> Result<Rematch, StoreError> {
         for _ in 0..ATTEMPTS {
-            let Loaded { caller, mut game, repeat, now, .. } = self.load_game(id, access, key).await?;
+            let Loaded { caller, mut game, repeat, now, .. } = self.load_game(id, access, Scope::Play, key).await?;
             let caller = caller.ok_or(StoreError::Unauthenticated)?;
             match repeat {
                 Some(Repeat::Answer(answer)) => return Ok(Rematch::Created(Created { answer, repeated: true })),
@@ -170,7 +170,7 @@ impl Store {
     /// change is judged anew on the new state; with `expected` it is refused unless the game has that version.
     ///
     /// # Errors
-    /// An unknown token or none, an unknown game, another version, the game's refusal, a key that was used for another
+    /// An unknown token or none, one without the scope `play`, an unknown game, another version, the game's refusal, a key that was used for another
     /// request; the database fails.
     pub async fn update_game(
         &self,
@@ -182,7 +182,8 @@ impl Store {
         answer: impl Fn(&Game, &Player) -> Answer,
     ) -> Result<Updated, StoreError> {
         for _ in 0..ATTEMPTS {
-            let Loaded { caller, mut game, repeat, now, clock_time } = self.load_game(id, access, key).await?;
+            let Loaded { caller, mut game, repeat, now, clock_time } =
+                self.load_game(id, access, Scope::Play, key).await?;
             let caller = caller.ok_or(StoreError::Unauthenticated)?;
             if let Some(repeat) = repeat {
                 return Ok(Updated::Repeated { caller, repeat });

@@ -1,13 +1,17 @@
 //! Why the store could not do what it was asked, and what the database's errors mean.
 
+use super::Scope;
 use crate::game::GameError;
 
 /// Why the store could not do what it was asked. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The token is unknown.
+    /// The token is unknown or has expired.
     #[error("the token is not valid")]
     Unauthenticated,
+    /// The token may not be used for this.
+    #[error("the token lacks the scope {0}")]
+    MissingScope(Scope),
     /// There is no such thing, or it is not the caller's to know.
     #[error("there is no such thing")]
     NotFound,

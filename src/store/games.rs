@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::idempotency::{Headers, Repeat, Row as KeyRow};
 use super::players::player;
-use super::{IdempotencyKey, Store, StoreError, TokenHash};
+use super::{IdempotencyKey, Scope, Scopes, Store, StoreError, TokenHash};
 use crate::game::{
     Clock, Entropy, Game, Invitation, Invite, Player, SeatStatus, SeatedPlayer, ServerSeed, Spectators, Status,
     Summary, Visibility,
@@ -49,6 +49,7 @@ struct Row {
     caller_id: Option<Uuid>,
     caller_name: Option<String>,
     caller_kind: Option<String>,
+    caller_scopes: Option<Vec<String>>,
     game: Option<GameRow>,
     key: Option<KeyRow>,
     now: OffsetDateTime,
@@ -177,15 +178,16 @@ pub(super) fn ruleset(slug: &str) -> Result<RulesetId, StoreError> {
 }
 
 impl Store {
-    /// Loads a game with who asks; without a token for nobody in particular.
+    /// Loads a game with who asks, whose token must have the scope; without a token for nobody in particular.
     ///
     /// # Errors
-    /// An unknown token, an unknown game or one that the caller may not know of, a key that was used for another request; the
+    /// An unknown token or one without the scope, an unknown game or one that the caller may not know of, a key that was used for another request; the
     /// database fails.
     pub async fn load_game(
         &self,
         id: Uuid,
         access: &Access,
+        scope: Scope,
         key: Option<&IdempotencyKey>,
     ) -> Result<Loaded, StoreError> {
         let row = load_row(&self.pool, id, access.token.as_ref(), key).await?;
@@ -194,6 +196,9 @@ impl Store {
             _ if access.token.is_some() => return Err(StoreError::Unauthenticated),
             _ => None,
         };
+        if let Some(words) = &row.caller_scopes {
+            Scopes::of_row(words)?.require(scope)?;
+        }
         let repeat = match (row.key, key) {
             (Some(row), Some(key)) => Some(row.into_repeat(key)?),
             _ => None,
@@ -271,7 +276,7 @@ async fn load_row(
 ) -> Result<Row, StoreError> {
     let row = sqlx::query!(
         r#"select
-            c.id as "caller_id?", c.name as "caller_name?", c.kind as "caller_kind?",
+            c.id as "caller_id?", c.name as "caller_name?", c.kind as "caller_kind?", t.scopes as "caller_scopes?",
             g.id as "id?", g.ruleset as "ruleset?", g.rules_version as "rules_version?",
             g.options as "options?: Json<Map<String, Value>>", g.seat_count as "seat_count?", g.status as "game_status?",
             g.visibility as "visibility?", g.spectators as "spectators?", g.clock as "clock?: Json<Clock>", g.invite,
@@ -287,7 +292,7 @@ async fn load_row(
             k.headers as "headers: Json<Headers>", k.body,
             p.changed_at as "changed_at?", now() as "now!", clock_time() as "clock_time!"
         from (select 1) as one
-        left join tokens t on t.hash = $2
+        left join tokens t on t.hash = $2 and (t.expires_at is null or t.expires_at > now())
         left join players c on c.id = t.player_id
         left join games g on g.id = $1
         left join positions p on p.game_id = $1
@@ -350,6 +355,7 @@ async fn load_row(
         caller_id: row.caller_id,
         caller_name: row.caller_name,
         caller_kind: row.caller_kind,
+        caller_scopes: row.caller_scopes,
         game: game(),
         key: row.request_hash.map(|request_hash| KeyRow {
             request_hash,

@@ -16,6 +16,7 @@ mod list;
 mod moves;
 mod player_feed;
 mod players;
+mod tokens;
 mod turns;
 
 use std::sync::Arc;
@@ -37,16 +38,13 @@ pub use idempotency::{Answer, Headers, IdempotencyKey, Repeat};
 pub use list::{Filter, Page};
 pub use player_feed::{AccountEvent, FeedCursor, FeedKey, FeedPage};
 pub use players::{Profile, Registered};
+pub use tokens::{Scope, Scopes, TokenHash};
 pub use turns::{TimeKey, TimePage};
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// After how long without use a connection is asked whether it is still there.
 const IDLE: Duration = Duration::from_secs(1);
-
-/// SHA-256 of a token: all that the server keeps of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TokenHash(pub [u8; 32]);
 
 /// The database of one server.
 #[derive(Clone, Debug)]

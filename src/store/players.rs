@@ -1,12 +1,11 @@
-//! Accounts and their tokens.
+//! Accounts.
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::error::violated;
 use super::idempotency::{Answer, KEY_CONSTRAINT, find, forget_expired, keep};
+use super::tokens::make_token;
 use super::{IdempotencyKey, Repeat, Store, StoreError, TokenHash};
 use crate::game::{Player, PlayerKind, PlayerName};
 
@@ -28,21 +27,6 @@ pub struct Registered {
 
 /// Whose keys those of registrations are: nobody's.
 const NOBODY: Uuid = Uuid::nil();
-
-impl TokenHash {
-    /// Of a token as clients send it.
-    pub fn of(token: &str) -> Self {
-        Self(Sha256::digest(token).into())
-    }
-}
-
-/// A token that follows from random bytes and, if there is one, the client's key: with the same key the same token can be
-/// given again although neither it nor the key is stored.
-fn make_token(salt: &[u8; 32], key: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(salt).expect("HMAC takes keys of any length");
-    mac.update(key.as_bytes());
-    format!("tavola_{}", hex::encode(mac.finalize().into_bytes()))
-}
 
 impl Store {
     /// Makes an account with a first token. `salt` are 32 fresh random bytes. `key` is the client's key itself and what
@@ -79,10 +63,17 @@ impl Store {
     async fn registered_before(&self, key: Option<(&str, &IdempotencyKey)>) -> Result<Option<Registered>, StoreError> {
         let Some((text, key)) = key else { return Ok(None) };
         let Some(Repeat::Answer(answer)) = find(&self.pool, NOBODY, key).await? else { return Ok(None) };
-        let salt = answer.body.try_into().map_err(|_| StoreError::Corrupt("a registration without its salt".into()))?;
-        let token = make_token(&salt, text);
-        let Some(player) = self.authenticate(&TokenHash::of(&token)).await? else { return Ok(None) };
-        let profile = self.profile(player.id).await?.ok_or(StoreError::NotFound)?;
+        let (salt, id) = answer
+            .body
+            .split_first_chunk()
+            .ok_or_else(|| StoreError::Corrupt("a registration without its salt".into()))?;
+        let token = make_token(salt, text);
+        let id = match Uuid::from_slice(id) {
+            Ok(id) => id,
+            // The release before kept the salt alone, and its tokens could not be revoked.
+            Err(_) => self.bearer(&TokenHash::of(&token)).await?.0.id,
+        };
+        let profile = self.profile(id).await?.ok_or(StoreError::NotFound)?;
         Ok(Some(Registered { profile, token, repeated: true }))
     }
 
@@ -97,7 +88,9 @@ impl Store {
     ) -> Result<Profile, sqlx::Error> {
         let mut transaction = self.pool.begin().await?;
         if let Some(key) = key {
-            let answer = Answer { status: 201, headers: Default::default(), body: salt.to_vec() };
+            // The id too, since the token may have been revoked when the same request comes again.
+            let body = [salt.as_slice(), id.as_bytes()].concat();
+            let answer = Answer { status: 201, headers: Default::default(), body };
             keep(&mut transaction, NOBODY, key, &answer).await?;
         }
         let created_at = sqlx::query_scalar!(
@@ -114,20 +107,6 @@ impl Store {
             .await?;
         transaction.commit().await?;
         Ok(Profile { player: Player { id, name: name.as_str().to_owned(), kind }, created_at })
-    }
-
-    /// Whose token it is; none if it is nobody's.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub async fn authenticate(&self, token: &TokenHash) -> Result<Option<Player>, StoreError> {
-        let row = sqlx::query!(
-            "select p.id, p.name, p.kind from tokens t join players p on p.id = t.player_id where t.hash = $1",
-            &token.0[..],
-        )
-        .fetch_optional(&self.pool)
-        .await?;
-        row.map(|row| player(row.id, row.name, &row.kind)).transpose()
     }
 
     /// An account; none if there is no such.

@@ -6,14 +6,13 @@ use time::OffsetDateTime;
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use super::players::own;
 use crate::game::{EventKind, Game, LogRow, Place, Summary};
 use crate::http::auth::{Asking, Token};
 use crate::http::dto::{EventOut, EventPageOut};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Id, Limit, Params, last_event_id};
 use crate::http::stream::{self, Form, Source};
-use crate::store::{Access, FeedCursor, FeedKey, Loaded, Names, Store, TokenHash};
+use crate::store::{Access, FeedCursor, FeedKey, Loaded, Names, Scope, Store, TokenHash};
 
 /// How many events a stream reads at once.
 const BATCH: u32 = 50;
@@ -86,7 +85,7 @@ struct GameReader {
 
 impl GameReader {
     async fn load(&self) -> Result<Loaded, Problem> {
-        Ok(self.store.load_game(self.id, &self.access, None).await?)
+        Ok(self.store.load_game(self.id, &self.access, Scope::Read, None).await?)
     }
 
     /// The events after the last one that was read, up to `limit`.
@@ -174,7 +173,7 @@ impl Source for GameReader {
 /// 15 s there is a heartbeat (a comment, or an empty line); a reader who does not read for 30 s is cut off. With any other `Accept`
 /// the answer is a page of the log, from the beginning or from `after` on.
 #[utoipa::path(
-    operation_id = "list_events", tag = "events", security((), ("token" = [])),
+    operation_id = "list_events", tag = "events", security((), ("token" = ["read"])),
     params(("id" = Uuid, Path, description = "The game's id"), EventParams,
            ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event that you have; for streams")),
     responses((status = 200, description = "A page of events, or a stream of them",
@@ -372,7 +371,7 @@ impl FeedReader {
 
 impl Source for FeedReader {
     async fn next(&mut self) -> Result<Vec<EventOut>, Problem> {
-        let player = own(&self.store, &self.token).await?.id;
+        let player = self.store.authenticate(&self.token, Scope::Read).await?.id;
         if self.cursor.is_none() {
             let Some(wanted) = self.wanted.take() else { return Ok(vec![self.snapshot(player).await?]) };
             self.cursor = read_cursor(player, &wanted);
@@ -393,7 +392,7 @@ impl Source for FeedReader {
 /// for the events of one game, but that a `snapshot` shows where your games stand and `changes` leave out the table: read a game
 /// when you show it. Without `after` a page holds the `snapshot` alone, from which you go on. A place is good for seven days.
 #[utoipa::path(
-    operation_id = "list_my_events", tag = "events", security(("token" = [])),
+    operation_id = "list_my_events", tag = "events", security(("token" = ["read"])),
     params(FeedParams,
            ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event that you have; for streams")),
     responses((status = 200, description = "A page of events, or a stream of them",
@@ -406,7 +405,7 @@ pub(super) async fn list_my_events(
     token: Token,
     params: Params<FeedParams>,
 ) -> Result<HttpResponse, Problem> {
-    let player = own(&store, &token.0).await?.id;
+    let player = store.authenticate(&token.0, Scope::Read).await?.id;
     let form = Form::of(&request);
     let wanted = last_event_id(&request, form).or(params.0.after);
     let watch = store.watch(player);

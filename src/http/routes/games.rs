@@ -15,7 +15,7 @@ use crate::http::dto::{GameIn, GameOut, GamePageOut};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Body, Id, Limit, Params, etag, id, none_match};
 use crate::rulesets::registry::RulesetId;
-use crate::store::{Filter, Loaded, Store, TokenHash};
+use crate::store::{Filter, Loaded, Scope, Store};
 
 /// Create a game
 ///
@@ -23,7 +23,7 @@ use crate::store::{Filter, Loaded, Store, TokenHash};
 /// earlier with those who are there. A `private` game has an `invite` code, which you alone are shown. With a `clock` whoever is
 /// late leaves the game.
 #[utoipa::path(
-    operation_id = "create_game", tag = "games", security(("token" = [])),
+    operation_id = "create_game", tag = "games", security(("token" = ["play"])),
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
     request_body = GameIn,
     responses((status = 201, description = "The game", body = GameOut,
@@ -35,8 +35,7 @@ pub(super) async fn create_game(
     token: Token,
     body: Body<GameIn>,
 ) -> Result<HttpResponse, Problem> {
-    let player = store.authenticate(&token.0).await?;
-    let player = player.ok_or_else(|| Problem::new(Code::Unauthenticated, "send a valid token"))?;
+    let player = store.authenticate(&token.0, Scope::Play).await?;
     let entropy_of_player = Entropy::parse(body.value.entropy.clone()).map_err(|e| Problem::text("/entropy", e))?;
     let (id, server_seed, code) = (Uuid::now_v7(), ServerSeed(entropy()?), invite_code()?);
     let make = |created_at| {
@@ -92,7 +91,7 @@ struct ListParams {
 ///
 /// Newest first, page by page. Combine filters at will; `me` needs a token.
 #[utoipa::path(
-    operation_id = "list_games", tag = "games", security((), ("token" = [])),
+    operation_id = "list_games", tag = "games", security((), ("token" = ["read"])),
     params(ListParams),
     responses((status = 200, description = "A page of games", body = GamePageOut))
 )]
@@ -104,7 +103,7 @@ pub(super) async fn list_games(
 ) -> Result<web::Json<GamePageOut>, Problem> {
     let params = params.0;
     let me = match &token.0 {
-        Some(token) => Some(authenticate(&store, token).await?),
+        Some(token) => Some(store.authenticate(token, Scope::Read).await?.id),
         None => None,
     };
     let player = |name: &str, text: &Option<String>| match text.as_deref() {
@@ -126,11 +125,6 @@ pub(super) async fn list_games(
         items: page.items.into_iter().map(Into::into).collect(),
         next_cursor: page.next.map(|id| write_cursor(id, &filter)),
     }))
-}
-
-async fn authenticate(store: &Store, token: &TokenHash) -> Result<Uuid, Problem> {
-    let player = store.authenticate(token).await?;
-    player.map(|player| player.id).ok_or_else(|| Problem::new(Code::Unauthenticated, "send a valid token"))
 }
 
 /// What tells a list from others, in eight bytes: a cursor of another list is refused.
@@ -161,7 +155,7 @@ fn read_cursor(cursor: &str, filter: &Filter) -> Result<Uuid, Problem> {
 /// The game as you may see it: with a token of one of its players that player's hand too, once it is over everything.
 /// `ETag` is the version; with `If-None-Match` an unchanged game costs no body.
 #[utoipa::path(
-    operation_id = "get_game", tag = "games", security((), ("token" = [])),
+    operation_id = "get_game", tag = "games", security((), ("token" = ["read"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("invite" = Option<String>, Query, description = "The code of a private game"),
            ("If-None-Match" = Option<String>, Header, description = "The ETag of the version that you have")),
@@ -176,7 +170,7 @@ pub(super) async fn get_game(
     asking: Asking,
     id: Id,
 ) -> Result<HttpResponse, Problem> {
-    let loaded = store.load_game(id.0, &asking.0, None).await?;
+    let loaded = store.load_game(id.0, &asking.0, Scope::Read, None).await?;
     let mut response =
         if none_match(&request, loaded.game.version) { HttpResponse::NotModified() } else { HttpResponse::Ok() };
     response

@@ -12,7 +12,7 @@ use crate::http::dto::{FairnessOut, PastStateOut};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Id, Number, Params};
 use crate::rulesets::Viewer;
-use crate::store::Store;
+use crate::store::{Scope, Store};
 
 /// As whom a past state is seen.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -69,7 +69,7 @@ fn viewer(game: &Game, caller: Option<Uuid>, perspective: Option<&str>) -> Resul
 /// The table after so many moves, 0 being the deal: while the game is played as you could see it then, once it is over from any
 /// seat or open altogether.
 #[utoipa::path(
-    operation_id = "get_state", tag = "history", security((), ("token" = [])),
+    operation_id = "get_state", tag = "history", security((), ("token" = ["read"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("number" = u32, Path, description = "After so many moves; 0 is the deal"), StateParams),
     responses((status = 200, description = "The state", body = PastStateOut))
@@ -82,7 +82,7 @@ pub(super) async fn get_state(
     number: Number,
     params: Params<StateParams>,
 ) -> Result<HttpResponse, Problem> {
-    let loaded = store.load_game(id.0, &asking.0, None).await?;
+    let loaded = store.load_game(id.0, &asking.0, Scope::Read, None).await?;
     let (game, number) = (loaded.game, number.0);
     let caller = loaded.caller.map(|player| player.id);
     let (viewer, perspective) = viewer(&game, caller, params.0.perspective.as_deref())?;
@@ -107,14 +107,14 @@ pub(super) async fn get_state(
 ///
 /// What anyone needs to check that the server neither chose the deal nor changed it. The seeds are null until the game is over.
 #[utoipa::path(
-    operation_id = "get_fairness", tag = "history", security((), ("token" = [])),
+    operation_id = "get_fairness", tag = "history", security((), ("token" = ["read"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("invite" = Option<String>, Query, description = "The code of a private game")),
     responses((status = 200, description = "Commitment, seeds, entropies, lot", body = FairnessOut))
 )]
 #[get("/v1/games/{id}/fairness")]
 pub(super) async fn get_fairness(store: web::Data<Store>, asking: Asking, id: Id) -> Result<HttpResponse, Problem> {
-    let game = store.load_game(id.0, &asking.0, None).await?.game;
+    let game = store.load_game(id.0, &asking.0, Scope::Read, None).await?.game;
     Ok(past(&game, true).json(FairnessOut::from(&game)))
 }
 
@@ -123,14 +123,14 @@ pub(super) async fn get_fairness(store: web::Data<Store>, asking: Asking, id: Id
 /// A finished game as one self-contained document with everything that is needed to replay and verify it, offline and without
 /// this server: `tavola verify` does.
 #[utoipa::path(
-    operation_id = "get_record", tag = "history", security((), ("token" = [])),
+    operation_id = "get_record", tag = "history", security((), ("token" = ["read"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("invite" = Option<String>, Query, description = "The code of a private game")),
     responses((status = 200, description = "The record", body = Record))
 )]
 #[get("/v1/games/{id}/record")]
 pub(super) async fn get_record(store: web::Data<Store>, asking: Asking, id: Id) -> Result<HttpResponse, Problem> {
-    let game = store.load_game(id.0, &asking.0, None).await?.game;
+    let game = store.load_game(id.0, &asking.0, Scope::Read, None).await?.game;
     let entries = store.entries(&game, 0, game.moves_count).await?;
     let record = Record::new(&game, &entries)
         .ok_or_else(|| Problem::new(Code::GameNotFinished, "a game has a record once it is finished"))?;

@@ -14,7 +14,7 @@ use crate::http::dto::{GameOut, InvitationIn, RematchIn};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Body, Id, IfMatch, RawBody, id};
 use crate::rulesets::registry::RulesetId;
-use crate::store::{Access, Rematch, Store};
+use crate::store::{Access, Rematch, Scope, Store};
 
 /// For how long a seat is kept, in seconds, unless it is said: a week.
 const KEPT: u32 = 604_800;
@@ -24,7 +24,7 @@ const KEPT: u32 = 604_800;
 /// Keeps a seat of your open game for somebody. They are told (`player_invited` among their events) and take it, or decline; after
 /// a while it is free again.
 #[utoipa::path(
-    operation_id = "invite_player", tag = "invitations", security(("token" = [])),
+    operation_id = "invite_player", tag = "invitations", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version"),
            ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
@@ -55,7 +55,7 @@ pub(super) async fn invite_player(
 ///
 /// Does without the seat that is kept for you: it is free again.
 #[utoipa::path(
-    operation_id = "decline_invitation", tag = "invitations", security(("token" = [])),
+    operation_id = "decline_invitation", tag = "invitations", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version")),
     responses((status = 204, description = "Declined"))
@@ -77,7 +77,7 @@ pub(super) async fn decline_invitation(
 ///
 /// The seat is kept for this player no longer.
 #[utoipa::path(
-    operation_id = "withdraw_invitation", tag = "invitations", security(("token" = [])),
+    operation_id = "withdraw_invitation", tag = "invitations", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("player" = Uuid, Path, description = "The player's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version")),
@@ -102,7 +102,7 @@ pub(super) async fn withdraw_invitation(
 ///
 /// Gives your private game another code: who has the old one can do nothing with it any more.
 #[utoipa::path(
-    operation_id = "change_invite", tag = "invitations", security(("token" = [])),
+    operation_id = "change_invite", tag = "invitations", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version"),
            ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
@@ -127,7 +127,7 @@ pub(super) async fn change_invite(
 ///
 /// Your private game has no code then: only its players and whoever you invite by name know of it.
 #[utoipa::path(
-    operation_id = "revoke_invite", tag = "invitations", security(("token" = [])),
+    operation_id = "revoke_invite", tag = "invitations", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version")),
     responses((status = 200, description = "The game without a code", body = GameOut,
@@ -148,7 +148,7 @@ pub(super) async fn revoke_invite(
 ///
 /// The private game that the code opens. Go on with its `id`, and the code as `invite`.
 #[utoipa::path(
-    operation_id = "get_invite", tag = "invitations", security((), ("token" = [])),
+    operation_id = "get_invite", tag = "invitations", security((), ("token" = ["read"])),
     params(("code" = String, Path, description = "The code")),
     responses((status = 200, description = "The game", body = GameOut,
                headers(("ETag" = String, description = "Its version"))))
@@ -165,7 +165,7 @@ pub(super) async fn get_invite(
     }
     let id = store.game_of_invite(&code).await?;
     let access = Access { token: asking.0.token, invite: Some(code.into_inner()) };
-    let loaded = store.load_game(id, &access, None).await?;
+    let loaded = store.load_game(id, &access, Scope::Read, None).await?;
     Ok(show(&loaded))
 }
 
@@ -175,7 +175,7 @@ pub(super) async fn get_invite(
 /// first creates it, and the other seats are kept for the others for a week; who asks then takes theirs, which is what two get
 /// who ask at once. There is one rematch of a game (`rematch_id`).
 #[utoipa::path(
-    operation_id = "create_rematch", tag = "invitations", security(("token" = [])),
+    operation_id = "create_rematch", tag = "invitations", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The id of the game that is over"),
            ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
     request_body = RematchIn,
@@ -217,7 +217,7 @@ pub(super) async fn create_rematch(
             let take = Command::TakeSeat { seat: None, entropy: own, invite: None };
             match command(&store, next, &access, None, body.idempotency_key(), take, StatusCode::CREATED).await {
                 Err(problem) if problem.code == Code::AlreadySeated => {
-                    Ok(show(&store.load_game(next, &access, None).await?))
+                    Ok(show(&store.load_game(next, &access, Scope::Read, None).await?))
                 }
                 // Private, and the seat is not kept for them any more.
                 Err(problem) if problem.code == Code::NotFound => Err(GameError::SeatTaken.into()),

@@ -21,7 +21,7 @@ use super::problem::{Code, Problem};
 use super::request::etag;
 use crate::game::{Command, Entry, Game, Place, Player};
 use crate::rulesets::Viewer;
-use crate::store::{Access, Answer, Headers, IdempotencyKey, Loaded, Repeat, Store, Updated};
+use crate::store::{Access, Answer, Headers, IdempotencyKey, Loaded, Repeat, Scope, Store, Updated};
 
 /// Registers every operation; what is registered here is what the OpenAPI document tells of.
 pub fn configure(config: &mut ServiceConfig) {
@@ -149,7 +149,7 @@ async fn command(
         Updated::Repeated { repeat: Repeat::Answer(answer), .. } => Ok(send(answer, true)),
         // What the first answer said follows from the log.
         Updated::Repeated { caller, repeat: Repeat::Move { game_id, number } } => {
-            let game = store.load_game(game_id, access, None).await?.game;
+            let game = store.load_game(game_id, access, Scope::Read, None).await?.game;
             let entry = store.entry(&game, number).await?;
             // With all that the move did, its end of the game for instance.
             let then = store.game_at(&game, Place::after(entry.version)).await?.ok_or_else(Problem::not_found)?;

@@ -13,20 +13,20 @@ use crate::http::dto::{LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{After, Id, IfMatch, Limit, Number, Params, RawBody, etag, object};
 use crate::rulesets::registry::AnyMove;
-use crate::store::{Access, Store};
+use crate::store::{Access, Scope, Store};
 
 /// List your legal moves
 ///
 /// Every legal move of yours, each ready to be posted as it is; none when it is not your turn. Only for the game's players.
 #[utoipa::path(
-    operation_id = "list_legal_moves", tag = "moves", security(("token" = [])),
+    operation_id = "list_legal_moves", tag = "moves", security(("token" = ["read"])),
     params(("id" = Uuid, Path, description = "The game's id")),
     responses((status = 200, description = "Your legal moves", body = LegalMovesOut,
                headers(("ETag" = String, description = "The version to which they belong"))))
 )]
 #[get("/v1/games/{id}/legal-moves")]
 pub(super) async fn list_legal_moves(store: web::Data<Store>, token: Token, id: Id) -> Result<HttpResponse, Problem> {
-    let loaded = store.load_game(id.0, &Access::of(token.0), None).await?;
+    let loaded = store.load_game(id.0, &Access::of(token.0), Scope::Read, None).await?;
     let (game, caller) = (loaded.game, loaded.caller);
     let seat = caller.and_then(|player| game.seat_of(player.id)).ok_or(GameError::NotSeated)?;
     let to_move = game.to_move;
@@ -45,7 +45,7 @@ pub(super) async fn list_legal_moves(store: web::Data<Store>, token: Token, id: 
 /// The body is the move itself, as `legal-moves` lists it. With `If-Match` it is played only on the version that you saw;
 /// with `Idempotency-Key` a repeat (after a lost answer, say) is answered as the first was and plays nothing.
 #[utoipa::path(
-    operation_id = "play_move", tag = "moves", security(("token" = [])),
+    operation_id = "play_move", tag = "moves", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version"),
            ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
@@ -92,7 +92,7 @@ struct LogParams {
 ///
 /// The log from the first move on, as you may see it; once the game is over, everything.
 #[utoipa::path(
-    operation_id = "list_moves", tag = "moves", security((), ("token" = [])),
+    operation_id = "list_moves", tag = "moves", security((), ("token" = ["read"])),
     params(("id" = Uuid, Path, description = "The game's id"), LogParams),
     responses((status = 200, description = "A page of the log", body = MovePageOut))
 )]
@@ -103,7 +103,7 @@ pub(super) async fn list_moves(
     id: Id,
     params: Params<LogParams>,
 ) -> Result<HttpResponse, Problem> {
-    let loaded = store.load_game(id.0, &asking.0, None).await?;
+    let loaded = store.load_game(id.0, &asking.0, Scope::Read, None).await?;
     let viewer = table_viewer(&loaded)?;
     let Limit(limit) = params.0.limit;
     let mut entries = store.entries(&loaded.game, params.0.after.0, limit + 1).await?;
@@ -120,7 +120,7 @@ pub(super) async fn list_moves(
 ///
 /// One entry of the log, as you may see it.
 #[utoipa::path(
-    operation_id = "get_move", tag = "moves", security((), ("token" = [])),
+    operation_id = "get_move", tag = "moves", security((), ("token" = ["read"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("number" = u32, Path, description = "The move's number, from 1"),
            ("invite" = Option<String>, Query, description = "The code of a private game")),
@@ -133,7 +133,7 @@ pub(super) async fn get_move(
     id: Id,
     number: Number,
 ) -> Result<HttpResponse, Problem> {
-    let loaded = store.load_game(id.0, &asking.0, None).await?;
+    let loaded = store.load_game(id.0, &asking.0, Scope::Read, None).await?;
     let viewer = table_viewer(&loaded)?;
     if number.0 > loaded.game.moves_count {
         return Err(Problem::new(Code::NotFound, "the game has no move of that number"));

@@ -9,7 +9,7 @@ use crate::http::auth::Token;
 use crate::http::dto::{PlayerIn, ProfileIn, ProfileOut, RegistrationOut};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Body, Id};
-use crate::store::{Headers, Store, TokenHash};
+use crate::store::{Headers, Scope, Store};
 
 /// Random bytes from the operating system.
 pub(super) fn entropy() -> Result<[u8; 32], Problem> {
@@ -46,12 +46,6 @@ pub(super) async fn register_player(store: web::Data<Store>, body: Body<PlayerIn
     Ok(super::send(super::json(actix_web::http::StatusCode::CREATED, headers, &answer), registered.repeated))
 }
 
-/// Whose token it is.
-pub(super) async fn own(store: &Store, token: &TokenHash) -> Result<crate::game::Player, Problem> {
-    let player = store.authenticate(token).await?;
-    player.ok_or_else(|| Problem::new(Code::Unauthenticated, "send a valid token"))
-}
-
 /// Get your account
 ///
 /// The account to which the token belongs.
@@ -61,7 +55,7 @@ pub(super) async fn own(store: &Store, token: &TokenHash) -> Result<crate::game:
 )]
 #[get("/v1/me")]
 pub(super) async fn get_me(store: web::Data<Store>, token: Token) -> Result<web::Json<ProfileOut>, Problem> {
-    let player = own(&store, &token.0).await?;
+    let (player, _) = store.bearer(&token.0).await?;
     let profile = store.profile(player.id).await?.ok_or_else(Problem::not_found)?;
     Ok(web::Json(profile.into()))
 }
@@ -70,7 +64,7 @@ pub(super) async fn get_me(store: web::Data<Store>, token: Token) -> Result<web:
 ///
 /// Gives your account another name; it is shown everywhere from then on, in games of the past too.
 #[utoipa::path(
-    operation_id = "update_me", tag = "players", security(("token" = [])),
+    operation_id = "update_me", tag = "players", security(("token" = ["manage"])),
     request_body = ProfileIn,
     responses((status = 200, description = "Your account", body = ProfileOut))
 )]
@@ -80,7 +74,7 @@ pub(super) async fn update_me(
     token: Token,
     body: Body<ProfileIn>,
 ) -> Result<web::Json<ProfileOut>, Problem> {
-    let player = own(&store, &token.0).await?;
+    let player = store.authenticate(&token.0, Scope::Manage).await?;
     let profile = match &body.value.name {
         Some(name) => {
             let name = PlayerName::parse(name).map_err(|error| Problem::text("/name", error))?;

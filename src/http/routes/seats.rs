@@ -17,7 +17,7 @@ use crate::store::{Access, Store};
 /// taken the game starts. A private game wants its `invite` code of who is not invited. `entropy` is your share in the game's
 /// chance: with it you need not trust the server's seed.
 #[utoipa::path(
-    operation_id = "take_seat", tag = "seats", security(("token" = [])),
+    operation_id = "take_seat", tag = "seats", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version"),
            ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
@@ -45,7 +45,7 @@ pub(super) async fn take_seat(
 /// Before the start. A creator who leaves hands the game over to the lowest seat; when the last player leaves it is called
 /// off.
 #[utoipa::path(
-    operation_id = "leave_seat", tag = "seats", security(("token" = [])),
+    operation_id = "leave_seat", tag = "seats", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version")),
     responses((status = 200, description = "The game, without you", body = GameOut,
@@ -66,7 +66,7 @@ pub(super) async fn leave_seat(
 /// By its creator, with those who have taken a seat, if the ruleset has enough with them. They are numbered anew from 0, in
 /// their order.
 #[utoipa::path(
-    operation_id = "start_game", tag = "seats", security(("token" = [])),
+    operation_id = "start_game", tag = "seats", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version"),
            ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
@@ -91,7 +91,7 @@ pub(super) async fn start_game(
 /// Of two players the other wins at once. Of more the game goes on, a bot plays for you, and you will rank last, behind you
 /// only those who have left before. When nobody is left the game is over.
 #[utoipa::path(
-    operation_id = "resign", tag = "seats", security(("token" = [])),
+    operation_id = "resign", tag = "seats", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version"),
            ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
@@ -116,7 +116,7 @@ pub(super) async fn resign(
 /// Before the start its creator can. After it all players have to ask for it who have not left: with the last of them the game is
 /// over, and nobody has won.
 #[utoipa::path(
-    operation_id = "abort_game", tag = "seats", security(("token" = [])),
+    operation_id = "abort_game", tag = "seats", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version"),
            ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat within 24 hours harmless")),
@@ -140,7 +140,7 @@ pub(super) async fn abort_game(
 ///
 /// You do not ask for it any more.
 #[utoipa::path(
-    operation_id = "withdraw_abort", tag = "seats", security(("token" = [])),
+    operation_id = "withdraw_abort", tag = "seats", security(("token" = ["play"])),
     params(("id" = Uuid, Path, description = "The game's id"),
            ("If-Match" = Option<String>, Header, description = "Only if the game has this version")),
     responses((status = 200, description = "The game, your wish gone", body = GameOut,

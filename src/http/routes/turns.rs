@@ -6,12 +6,11 @@ use time::OffsetDateTime;
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use super::players::own;
 use crate::http::auth::Token;
 use crate::http::dto::GamePageOut;
 use crate::http::problem::Problem;
 use crate::http::request::{Limit, Params};
-use crate::store::{Store, TimeKey, TimePage};
+use crate::store::{Scope, Store, TimeKey, TimePage};
 
 /// Which part of a list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -63,7 +62,7 @@ fn page(page: TimePage) -> HttpResponse {
 ///
 /// The games that wait for your move, the nearest deadline first, those without a clock last.
 #[utoipa::path(
-    operation_id = "list_turns", tag = "players", security(("token" = [])),
+    operation_id = "list_turns", tag = "players", security(("token" = ["read"])),
     params(PageParams),
     responses((status = 200, description = "A page of games", body = GamePageOut))
 )]
@@ -73,7 +72,7 @@ pub(super) async fn list_turns(
     token: Token,
     params: Params<PageParams>,
 ) -> Result<HttpResponse, Problem> {
-    let player = own(&store, &token.0).await?;
+    let player = store.authenticate(&token.0, Scope::Read).await?;
     let after = params.0.cursor.as_deref().map(read_cursor).transpose()?;
     Ok(page(store.list_turns(player.id, after, params.0.limit.0).await?))
 }
@@ -83,7 +82,7 @@ pub(super) async fn list_turns(
 /// The open games in which a seat is kept for you, those that expire first at the head. `invitations` of a game tells which seat
 /// and until when.
 #[utoipa::path(
-    operation_id = "list_invitations", tag = "invitations", security(("token" = [])),
+    operation_id = "list_invitations", tag = "invitations", security(("token" = ["read"])),
     params(PageParams),
     responses((status = 200, description = "A page of games", body = GamePageOut))
 )]
@@ -93,7 +92,7 @@ pub(super) async fn list_invitations(
     token: Token,
     params: Params<PageParams>,
 ) -> Result<HttpResponse, Problem> {
-    let player = own(&store, &token.0).await?;
+    let player = store.authenticate(&token.0, Scope::Read).await?;
     let after = params.0.cursor.as_deref().map(read_cursor).transpose()?;
     Ok(page(store.list_invitations(player.id, after, params.0.limit.0).await?))
 }
