@@ -5,7 +5,10 @@ use std::io::Write;
 use std::process::{Command as Process, Stdio};
 
 use serde_json::{Map, Value, json};
-use tavola::game::{Command, Entropy, Entry, Game, NewGame, Player, PlayerKind, Record, RecordError, ServerSeed};
+use tavola::game::{
+    Command, Entropy, Entry, Game, Invite, NewGame, Player, PlayerKind, Record, RecordError, ServerSeed, Spectators,
+    Visibility,
+};
 use tavola::rulesets::random::{Random, Stream};
 use tavola::rulesets::registry::RulesetId;
 use time::{Duration, OffsetDateTime};
@@ -22,24 +25,25 @@ fn finished(ruleset: RulesetId, seats: u8, give_up_after: Option<u32>) -> Record
         ruleset,
         options: Map::new(),
         seats: Some(seats),
+        visibility: Visibility::Public,
+        spectators: Spectators::Live,
+        clock: None,
+        invite: Invite(String::new()),
         entropy: entropy(0),
         server_seed: ServerSeed([seats; 32]),
         created_at: now,
     };
-    let (mut game, change) = Game::create(new, player(0)).unwrap();
-    game.stamp(&change, now);
+    let (mut game, _) = Game::create(new, player(0)).unwrap();
     let mut log: Vec<Entry> = Vec::new();
     let mut choices: Stream = Random::new([1; 32]).stream(9);
     let mut give = |game: &mut Game, command: Command<'_>, seat: u8| {
         now += Duration::MILLISECOND;
-        let change = game.handle(command, &player(seat)).unwrap();
-        game.stamp(&change, now);
-        log.extend(change.entry.map(|entry| Entry { at: now, ..entry }));
+        log.extend(game.handle(command, &player(seat), now).unwrap().entry);
     };
     for seat in 1..seats {
-        give(&mut game, Command::TakeSeat { seat: None, entropy: entropy(seat) }, seat);
+        give(&mut game, Command::TakeSeat { seat: None, entropy: entropy(seat), invite: None }, seat);
     }
-    while let Some(seat) = game.to_move() {
+    while let Some(seat) = game.to_move {
         if give_up_after == Some(game.moves_count) {
             give(&mut game, Command::Resign, seat);
             break;

@@ -8,12 +8,12 @@ use time::macros::datetime;
 use uuid::Uuid;
 
 use super::dto::{
-    FairnessOut, GameOut, GamePageOut, LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut, PastStateOut, ProfileOut,
+    EventOut, EventPageOut, FairnessOut, GameOut, GamePageOut, LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut, PastStateOut, ProfileOut,
     RegistrationOut, RulesetListOut, RulesetSummaryOut,
 };
 use super::language::Language;
 use crate::game::{
-    Clock, Command, Entropy, Entry, Game, GameError, Invite, NewGame, Player, PlayerKind, Record, ServerSeed,
+    Clock, Command, Entropy, Entry, Game, GameError, Invite, LogRow, NewGame, Player, PlayerKind, Record, ServerSeed,
     Spectators, Visibility,
 };
 use crate::rulesets::Viewer;
@@ -27,9 +27,10 @@ fn player(place: u128, name: &str) -> Player {
     Player { id, name: name.to_owned(), kind: PlayerKind::Human }
 }
 
-/// A game of two: waiting for its second player, after its first move, and given up.
+/// A game of two: waiting for its second player, by name and by anybody, after its first move, and given up.
 struct Sample {
     open: Game,
+    inviting: Game,
     dealt: Game,
     played: Game,
     over: Game,
@@ -62,13 +63,15 @@ impl Sample {
             let change = game.handle(command, &actor, at)?;
             Ok((game, change.entry))
         };
+        let expires_at = CREATED + time::Duration::days(7);
+        let (inviting, _) = give(&open, Command::Invite { player: bob.clone(), seat: None, expires_at }, 1).ok()?;
         let entropy = Entropy::parse("sesame".into()).ok()?;
         let (dealt, _) = give(&open, Command::TakeSeat { seat: None, entropy, invite: None }, 1).ok()?;
         let first = dealt.state.as_ref()?.legal_moves(dealt.to_move?).into_iter().next()?;
         let body = serde_json::to_vec(&first).ok()?;
         let (played, entry) = give(&dealt, Command::Play { body: &body }, 2).ok()?;
         let (over, _) = give(&played, Command::Resign, 3).ok()?;
-        Some(Self { open, dealt, played, over, entry: entry? })
+        Some(Self { open, inviting, dealt, played, over, entry: entry? })
     }
 }
 
@@ -106,7 +109,33 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
             let items = vec![sample.played.summary.clone().into()];
             (None, shown(GamePageOut { items, next_cursor: None }))
         }
+        "list_turns" => {
+            let items = vec![sample.dealt.summary.clone().into()];
+            (None, shown(GamePageOut { items, next_cursor: None }))
+        }
+        "list_invitations" => {
+            let items = vec![sample.inviting.summary.clone().into()];
+            (None, shown(GamePageOut { items, next_cursor: None }))
+        }
         "get_game" => (None, game(&sample.played)),
+        "invite_player" => (Some(json!({"player": player(2, "Bob").id})), shown(GameOut::new(&sample.inviting, Some(ada.id)))),
+        "withdraw_invitation" | "change_invite" | "revoke_invite" | "get_invite" => {
+            (None, shown(GameOut::new(&sample.open, Some(ada.id))))
+        }
+        "create_rematch" => (Some(json!({"entropy": "once more"})), shown(GameOut::new(&sample.open, Some(ada.id)))),
+        "abort_game" | "withdraw_abort" => (None, game(&sample.played)),
+        "list_events" => {
+            let row = LogRow::Move(sample.entry.clone());
+            let event = EventOut::in_game("2.0".into(), &sample.played, &row, mover, |_| None);
+            (None, shown(EventPageOut { items: vec![event], next_after: None }))
+        }
+        "list_my_events" => {
+            let row = LogRow::Move(sample.entry.clone());
+            let id = "8f3a00000001.1796063520000000.7041:7041:".to_owned();
+            let viewer = Some(Viewer::Seat(seat));
+            let event = EventOut::in_feed(id, sample.played.id, Some(&sample.played), &row, viewer, |_| None);
+            (None, shown(EventPageOut { items: vec![event], next_after: None }))
+        }
         "take_seat" => (Some(json!({"entropy": "sesame"})), game(&sample.dealt)),
         "start_game" => (None, game(&sample.dealt)),
         "leave_seat" => (None, shown(GameOut::new(&sample.open, None))),

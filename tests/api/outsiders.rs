@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::checks::DOCUMENT;
-use crate::helpers::TestApp;
+use crate::helpers::{Player, TestApp};
 use crate::play::Chance;
 
 /// An operation and what is answered to nobody (no token), a stranger (an account that has never sat anywhere), a
@@ -15,6 +15,8 @@ const OK: (u16, &str) = (200, "");
 const MADE: (u16, &str) = (201, "");
 const UNKNOWN: (u16, &str) = (401, "unauthenticated");
 const UNSEATED: (u16, &str) = (403, "not-seated");
+const UNOWNED: (u16, &str) = (403, "not-owner");
+const ABSENT: (u16, &str) = (404, "not-found");
 const UNFINISHED: (u16, &str) = (409, "game-not-finished");
 const STARTED: (u16, &str) = (409, "game-not-open");
 
@@ -28,9 +30,22 @@ const TABLE: &[Line] = &[
     ("get_game", [OK, OK, OK, OK]),
     ("take_seat", [UNKNOWN, STARTED, STARTED, (409, "already-seated")]),
     ("leave_seat", [UNKNOWN, UNSEATED, UNSEATED, STARTED]),
-    ("start_game", [UNKNOWN, (403, "not-owner"), (403, "not-owner"), (403, "not-owner")]),
+    ("start_game", [UNKNOWN, UNOWNED, UNOWNED, UNOWNED]),
     // Giving up is the one thing that a player may do at any time.
     ("resign", [UNKNOWN, UNSEATED, UNSEATED, OK]),
+    ("abort_game", [UNKNOWN, UNSEATED, UNSEATED, OK]),
+    ("withdraw_abort", [UNKNOWN, UNSEATED, UNSEATED, OK]),
+    ("invite_player", [UNKNOWN, UNOWNED, UNOWNED, UNOWNED]),
+    ("decline_invitation", [UNKNOWN, ABSENT, ABSENT, ABSENT]),
+    ("withdraw_invitation", [UNKNOWN, UNOWNED, UNOWNED, UNOWNED]),
+    ("change_invite", [UNKNOWN, UNOWNED, UNOWNED, UNOWNED]),
+    ("revoke_invite", [UNKNOWN, UNOWNED, UNOWNED, UNOWNED]),
+    ("get_invite", [ABSENT, ABSENT, ABSENT, ABSENT]),
+    ("create_rematch", [UNKNOWN, UNSEATED, UNSEATED, UNFINISHED]),
+    ("list_turns", [UNKNOWN, OK, OK, OK]),
+    ("list_invitations", [UNKNOWN, OK, OK, OK]),
+    ("list_events", [OK, OK, OK, OK]),
+    ("list_my_events", [UNKNOWN, OK, OK, OK]),
     ("list_legal_moves", [UNKNOWN, UNSEATED, UNSEATED, OK]),
     ("play_move", [UNKNOWN, UNSEATED, UNSEATED, (409, "not-your-turn")]),
     ("list_moves", [OK, OK, OK, OK]),
@@ -59,11 +74,12 @@ fn operations() -> Vec<(String, String, String)> {
 }
 
 /// A body for operations that want one; `name` for those that take a name, which must be new each time.
-fn body(operation: &str, name: &str, mv: &Value) -> Option<Value> {
+fn body(operation: &str, name: &str, mv: &Value, stranger: &Player) -> Option<Value> {
     match operation {
         "register_player" | "update_me" => Some(json!({"name": name})),
         "create_game" => Some(json!({"ruleset": "leopard"})),
-        "take_seat" => Some(json!({})),
+        "take_seat" | "create_rematch" => Some(json!({})),
+        "invite_player" => Some(json!({"player": stranger.id})),
         "play_move" => Some(mv.clone()),
         _ => None,
     }
@@ -91,7 +107,8 @@ async fn outsiders_are_answered_as_the_table_says() {
             .replace("{id}", id)
             .replace("{number}", "1")
             .replace("{code}", "internal")
-            .replace("{slug}", "leonardo");
+            .replace("{slug}", "leonardo")
+            .replace("{player}", &stranger.id);
 
         let viewers = [
             ("nobody", None),
@@ -102,7 +119,7 @@ async fn outsiders_are_answered_as_the_table_says() {
         for ((who, player), (status, code)) in viewers.into_iter().zip(expected) {
             let before = app.game(&table.id, Some(creator)).await;
             let mut call = app.call(&method, &path).by_some(player);
-            if let Some(body) = body(&operation, &format!("{operation} {who}"), &mv) {
+            if let Some(body) = body(&operation, &format!("{operation} {who}"), &mv, &stranger) {
                 call = call.json(&body);
             }
             let reply = call.send().await;

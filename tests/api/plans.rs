@@ -120,7 +120,7 @@ async fn pages_read_no_more_than_a_page(app: &TestApp) {
         for after in [None, Some(middle)].into_iter().skip(usize::from(!first)) {
             let store = Store::open(app.database().clone(), 1);
             for _ in 0..TIMES {
-                store.list_games(&filter, after, 20).await.unwrap();
+                store.list_games(&filter, None, after, 20).await.unwrap();
             }
             store.close().await;
             let now = read(app).await;
