@@ -3,31 +3,36 @@
 
     examples/play.py [--url http://127.0.0.1:8080] [--seats 2] [--seed 1] RULESET
 
-Prints the game's id, its length and its outcome. Every move is sent with If-Match and an Idempotency-Key, as a client should.
+Prints the game's id, its length and its outcome. Every move is sent with If-Match and an Idempotency-Key, as a client should,
+and what is too much for the server's limits waits for as long as it says.
 """
 
 import argparse
 import json
 import random
 import sys
+import time
 import urllib.error
 import urllib.request
 import uuid
 
 
 def call(url, method, path, token=None, body=None, headers=None):
-    """One request; answers the status and the JSON body."""
+    """One request; answers the status and the JSON body. Asked too much, the server says when to come again (429)."""
     request = urllib.request.Request(url + path, method=method, headers=dict(headers or {}))
     if token:
         request.add_header("Authorization", f"Bearer {token}")
     if body is not None:
         request.add_header("Content-Type", "application/json")
         request.data = json.dumps(body).encode()
-    try:
-        with urllib.request.urlopen(request) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
+    while True:
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            if error.code != 429:
+                return error.code, json.load(error)
+            time.sleep(int(error.headers["Retry-After"]))
 
 
 def must(expected, answer):
