@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Settings;
 use crate::embedded::{Durability, Embedded};
-use crate::http::{self, Document};
+use crate::http::{self, Document, Limits};
 use crate::store::Store;
 use crate::workers::{clocks, feed, pruning};
 
@@ -35,10 +35,11 @@ impl Application {
     ///
     /// # Errors
     /// The listener cannot be used.
-    pub fn build(store: Store, listener: TcpListener, workers: Option<usize>) -> std::io::Result<Self> {
+    pub fn build(store: Store, limits: Limits, listener: TcpListener, workers: Option<usize>) -> std::io::Result<Self> {
         let addr = listener.local_addr()?;
-        let (store, document) = (web::Data::new(store), web::Data::new(Document::new()));
-        let server = HttpServer::new(move || http::app(store.clone(), document.clone()))
+        let (store, document, limits) =
+            (web::Data::new(store), web::Data::new(Document::new()), web::Data::new(limits));
+        let server = HttpServer::new(move || http::app(store.clone(), document.clone(), limits.clone()))
             .listen(listener)?
             .shutdown_timeout(GRACE)
             // Signals are for `serve`, which has more to stop than this.
@@ -153,7 +154,7 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         let listener =
             TcpListener::bind(settings.addr).with_context(|| format!("cannot listen on {}", settings.addr))?;
         let workers = settings.workers.map(|threads| threads.get());
-        let application = Application::build(database.store.clone(), listener, workers)?;
+        let application = Application::build(database.store.clone(), Limits::new(&settings.limits), listener, workers)?;
         let (addr, handle) = (application.addr(), application.handle());
         let workers = tokio::spawn(work(database.store.clone()));
         let store = database.store.clone();

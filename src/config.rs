@@ -119,4 +119,34 @@ pub struct Settings {
     // Requests that are no HTTP are nobody's concern but their sender's, who could fill the log with them.
     #[arg(long, env = "TAVOLA_LOG", default_value = "info,sqlx=warn,actix_http=off")]
     pub log: String,
+    #[command(flatten)]
+    pub limits: LimitSettings,
+}
+
+/// How much clients may ask of the server; 0 is no limit.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Rate limits (each process keeps its own; 0 is no limit)")]
+pub struct LimitSettings {
+    /// Requests a minute with one token, moves aside
+    #[arg(long, env = "TAVOLA_LIMIT_TOKEN", value_name = "N", default_value_t = 600)]
+    pub limit_token: u32,
+    /// Requests a minute from one address (of IPv6: one /64) without a token that is known to be good
+    #[arg(long, env = "TAVOLA_LIMIT_ADDRESS", value_name = "N", default_value_t = 300)]
+    pub limit_address: u32,
+    /// Moves a minute with one token
+    #[arg(long, env = "TAVOLA_LIMIT_MOVES", value_name = "N", default_value_t = 1200)]
+    pub limit_moves: u32,
+    /// Registrations of players an hour from one address, those that fail included
+    #[arg(long, env = "TAVOLA_LIMIT_REGISTRATIONS", value_name = "N", default_value_t = 60)]
+    pub limit_registrations: u32,
+    /// How many proxies of yours stand before the server, each of which appends to X-Forwarded-For the address that asked it;
+    /// with 0 the header is not believed
+    #[arg(long, env = "TAVOLA_TRUSTED_PROXIES", value_name = "N", default_value_t = 0)]
+    pub trusted_proxies: u8,
+}
+
+impl LimitSettings {
+    /// No limits, no proxies.
+    pub const NONE: Self =
+        Self { limit_token: 0, limit_address: 0, limit_moves: 0, limit_registrations: 0, trusted_proxies: 0 };
 }

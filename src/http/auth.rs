@@ -51,7 +51,11 @@ impl FromRequest for Token {
     }
 }
 
-fn token(request: &HttpRequest) -> Result<Option<TokenHash>, Problem> {
+/// The token that a request came with.
+///
+/// # Errors
+/// It has the header, but not in the form of one with a bearer token.
+pub fn token(request: &HttpRequest) -> Result<Option<TokenHash>, Problem> {
     let Some(value) = request.headers().get(AUTHORIZATION) else { return Ok(None) };
     let token = value.to_str().ok().and_then(|text| {
         let (scheme, token) = text.split_once(' ')?;

@@ -4,6 +4,7 @@ mod auth;
 mod dto;
 mod examples;
 mod language;
+mod limits;
 pub mod openapi;
 mod problem;
 mod request;
@@ -26,6 +27,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use uuid::Uuid;
 
 use crate::store::Store;
+pub use limits::Limits;
 pub use problem::Code;
 use problem::Problem;
 
@@ -33,8 +35,17 @@ use problem::Problem;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Headers of answers that scripts of web pages may read, besides those that they always may.
-const EXPOSED: [&str; 7] =
-    ["allow", "etag", "idempotent-replayed", "location", "retry-after", "www-authenticate", "x-request-id"];
+const EXPOSED: [&str; 9] = [
+    "allow",
+    "etag",
+    "idempotent-replayed",
+    "location",
+    "ratelimit",
+    "ratelimit-policy",
+    "retry-after",
+    "www-authenticate",
+    "x-request-id",
+];
 
 /// The OpenAPI document, made once, and what it says about paths.
 pub struct Document {
@@ -66,6 +77,17 @@ impl Document {
 
     /// The methods that a path takes; none if there is no such path.
     fn methods(&self, path: &str) -> Option<&[Method]> {
+        self.item(path).map(|(_, methods)| methods.as_slice())
+    }
+
+    /// Whether an operation looks at tokens: then it succeeds with no wrong one.
+    fn takes_token(&self, method: &Method, path: &str) -> bool {
+        let Some((template, _)) = self.item(path) else { return false };
+        let operation = &self.value["paths"][template.join("/")][method.as_str().to_lowercase()];
+        operation["security"].as_array().is_some_and(|ways| !ways.is_empty())
+    }
+
+    fn item(&self, path: &str) -> Option<&(Vec<String>, Vec<Method>)> {
         let segments: Vec<&str> = path.split('/').collect();
         let fits = |known: &Vec<String>| {
             known.len() == segments.len()
@@ -74,7 +96,7 @@ impl Document {
                     .zip(&segments)
                     .all(|(known, segment)| known == segment || (known.starts_with('{') && !segment.is_empty()))
         };
-        self.paths.iter().find(|(known, _)| fits(known)).map(|(_, methods)| methods.as_slice())
+        self.paths.iter().find(|(known, _)| fits(known))
     }
 }
 
@@ -88,6 +110,7 @@ impl Default for Document {
 pub fn app(
     store: web::Data<Store>,
     document: web::Data<Document>,
+    limits: web::Data<Limits>,
 ) -> App<
     impl ServiceFactory<
         ServiceRequest,
@@ -100,11 +123,13 @@ pub fn app(
     let (app, _) = App::new().into_utoipa_app().configure(routes::configure).split_for_parts();
     app.app_data(store)
         .app_data(document)
+        .app_data(limits)
         .app_data(web::PayloadConfig::new(request::BODY_LIMIT))
         .service(web::redirect("/docs", "/docs/"))
         .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("/openapi.json").try_it_out_enabled(true)))
         .default_service(web::to(nothing_here))
         .wrap(Compress::default())
+        .wrap(from_fn(limits::limit))
         .wrap(
             Cors::default()
                 .allow_any_origin()
@@ -183,7 +208,7 @@ mod tests {
     async fn answer(request: TestRequest) -> ServiceResponse<impl MessageBody> {
         let nowhere = "postgres://127.0.0.1:1/nowhere".parse().unwrap();
         let store = web::Data::new(Store::open(nowhere, 1));
-        let service = init_service(app(store, web::Data::new(Document::new()))).await;
+        let service = init_service(app(store, web::Data::new(Document::new()), web::Data::new(Limits::none()))).await;
         call_service(&service, request.to_request()).await
     }
 

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::dto::RulesetOut;
 use super::examples;
 use super::language::Language;
+use super::limits;
 use super::problem::{Code, FieldError, Problem, ProblemOut};
 use super::routes;
 use crate::rulesets::registry::RulesetId;
@@ -215,8 +216,13 @@ fn complete_operations(document: &mut Value) {
     let schemas = (json_schema(document, &options), json_schema(document, &moves));
     let ruleset = RulesetOut::new(RulesetId::Leopard, Language::En, schemas.0, schemas.1);
     let ruleset = serde_json::to_value(ruleset).ok();
-    let paths = document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
-    for operation in paths.filter_map(Value::as_object_mut).flat_map(|item| item.values_mut()) {
+    document["components"]["headers"] = limit_headers();
+    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    let operations = paths.flat_map(|(path, item)| {
+        let operations = item.as_object_mut().into_iter().flat_map(|item| item.values_mut());
+        operations.map(|operation| (limits::is_limited(path), operation))
+    });
+    for (limited, operation) in operations {
         let id = operation["operationId"].as_str().unwrap_or_default().to_owned();
         let (request, answer) = match id.as_str() {
             "get_ruleset" => (None, ruleset.clone()),
@@ -250,6 +256,7 @@ fn complete_operations(document: &mut Value) {
         }
         let mut codes = common_errors(operation);
         codes.extend(own);
+        codes.extend(limited.then_some(Code::RateLimited));
         codes.sort_by_key(|code| code.status());
         for code in codes {
             let status = code.status().as_u16().to_string();
@@ -264,12 +271,42 @@ fn complete_operations(document: &mut Value) {
             } else if let Some(title) = response["description"].as_str() {
                 response["description"] = format!("{title}; or: {}", code.title()).into();
             }
-            if code == Code::Unavailable {
+            if matches!(code, Code::Unavailable | Code::RateLimited) {
                 response["headers"] = json!({"Retry-After": {
                     "description": "Seconds after which to try again", "schema": {"type": "string"},
                 }});
             }
             response["content"]["application/problem+json"]["examples"][code.as_str()] = example(code);
+        }
+        if limited {
+            tell_of_limits(operation);
+        }
+    }
+}
+
+/// The headers that tell of budgets, as components. They are missing where an operator has set no limit.
+fn limit_headers() -> Value {
+    json!({
+        "RateLimit-Policy": {
+            "description": "The budgets that the request drew on, each with its requests (`q`) in so many seconds (`w`)",
+            "schema": {"type": "string"},
+            "example": "\"token\";q=600;w=60",
+        },
+        "RateLimit": {
+            "description": "What is left of each: requests (`r`), and the seconds (`t`) until it is full again; in a 429 until one \
+                            more request is taken",
+            "schema": {"type": "string"},
+            "example": "\"token\";r=599;t=1",
+        },
+    })
+}
+
+/// Refers successes and refusals of an operation to the headers of its budgets.
+fn tell_of_limits(operation: &mut Value) {
+    let responses = operation["responses"].as_object_mut().into_iter().flatten();
+    for (_, response) in responses.filter(|(status, _)| status.starts_with('2') || *status == "429") {
+        for name in ["RateLimit-Policy", "RateLimit"] {
+            response["headers"][name] = json!({"$ref": format!("#/components/headers/{name}")});
         }
     }
 }
@@ -307,6 +344,7 @@ fn example(code: Code) -> Value {
             errors: vec![FieldError { pointer: "/hands".into(), detail: "hands is 1 to 12".into() }],
             ..Problem::new(code, "the options are not valid")
         },
+        Code::RateLimited => Problem::new(code, "the budget `token` is used up; try again in 1 s"),
         _ => Problem::new(code, code.title().to_lowercase()),
     };
     let instance = Uuid::from_u128(0x0193_a2f0_6c1d_7e10_8f3a_2b9d_5c4e_6f70);

@@ -98,6 +98,10 @@ codes! {
         "An option is unknown, of the wrong type, out of range, or contradicts another. `errors` points into `options`.";
     IdempotencyKeyReused 422 "idempotency-key-reused", "The key was used for another request",
         "An `Idempotency-Key` belongs to one request: method, path and body. Use a new key for a new request.";
+    RateLimited 429 "rate-limited", "Too many requests",
+        "A budget of requests is used up: that of the token, or of the address for requests without a token that is known to be good, or \
+         the one for moves or for registrations. `RateLimit-Policy` tells the budgets, `RateLimit` what is left of them, and `Retry-After` \
+         after how many seconds to try again. Nothing has changed.";
     Internal 500 "internal", "The server failed",
         "Something went wrong that is not the client's fault. `instance` helps the operator to find it.";
     Unavailable 503 "unavailable", "Not available now",
@@ -119,6 +123,7 @@ impl Code {
             405 => Code::MethodNotAllowed,
             413 => Code::BodyTooLarge,
             415 => Code::UnsupportedMediaType,
+            429 => Code::RateLimited,
             503 => Code::Unavailable,
             400..500 => Code::InvalidParameter,
             _ => Code::Internal,

@@ -46,6 +46,10 @@ static MIGRATIONS: Migrator = sqlx::migrate!();
 /// After how long without use a connection is asked whether it is still there.
 const IDLE: Duration = Duration::from_secs(1);
 
+/// SHA-256 of a token: all that the server keeps of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TokenHash(pub [u8; 32]);
+
 /// The database of one server.
 #[derive(Clone, Debug)]
 pub struct Store {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tavola::app::Application;
+use tavola::http::Limits;
 use tavola::store::Store;
 
 use crate::checks;
@@ -46,12 +47,22 @@ impl TestApp {
 
     /// A server with so many threads and connections.
     pub async fn with(threads: usize, connections: u32) -> Self {
+        Self::start(threads, connections, Limits::none()).await
+    }
+
+    /// A server that limits what its clients may ask; the others do not.
+    pub async fn limited(limits: Limits) -> Self {
+        Self::start(1, 6, limits).await
+    }
+
+    async fn start(threads: usize, connections: u32, limits: Limits) -> Self {
         let options = database::create().await;
         let store = Store::open(options.clone(), connections);
         let server_store = store.clone();
         let started = BACKGROUND.spawn(async move {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-            let application = Application::build(server_store, listener, Some(threads)).expect("the server starts");
+            let application =
+                Application::build(server_store, limits, listener, Some(threads)).expect("the server starts");
             let (addr, handle) = (application.addr(), application.handle());
             tokio::spawn(application.run());
             (addr, handle)

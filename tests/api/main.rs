@@ -13,6 +13,7 @@ mod durability;
 mod games;
 mod history;
 mod idempotency;
+mod limits;
 mod moves;
 mod operations;
 mod outsiders;

@@ -1,9 +1,11 @@
 //! Every kind of error once, in full.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use tavola::http::Code;
+use tavola::config::LimitSettings;
+use tavola::http::{Code, Limits};
 
 use crate::checks::DOCUMENT;
 use crate::helpers::{Reply, TestApp};
@@ -57,6 +59,11 @@ async fn every_problem_looks_as_it_always_did() {
     check(&mut seen, app.post("/v1/games").by(&ada).json(&options).send().await);
     app.post("/v1/games").by(&ada).key("k").json(&leopard).expect(201).await;
     check(&mut seen, app.post("/v1/games").by(&ada).key("k").json(&json!({"ruleset": "siggil"})).send().await);
+    // One an hour, and time stands still.
+    let settings = LimitSettings { limit_registrations: 1, ..LimitSettings::NONE };
+    let limited = TestApp::limited(Limits::with_clock(&settings, Duration::default)).await;
+    limited.register("Ada").await;
+    check(&mut seen, limited.post("/v1/players").json(&json!({"name": "Bo"})).send().await);
     sqlx::query("update games set server_seed = sha256('x'), ruleset = 'chess' where status = 'active'")
         .execute(app.sql())
         .await
