@@ -8,6 +8,7 @@ use actix_web::http::header::{self, HeaderMap, HeaderName};
 use actix_web::{FromRequest, HttpRequest, web};
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
+use serde_path_to_error::Segment;
 use uuid::Uuid;
 
 use super::problem::{Code, Problem, plain};
@@ -93,14 +94,22 @@ impl<T: DeserializeOwned + 'static> FromRequest for Body<T> {
             let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
             object(text)?;
             let mut reader = serde_json::Deserializer::from_slice(text);
-            let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-                let path = error.path().iter().fold(String::new(), |path, segment| format!("{path}/{segment}"));
-                Problem::field(path, plain(error.inner()))
-            })?;
+            let value = serde_path_to_error::deserialize(&mut reader)
+                .map_err(|error| Problem::field(pointer(error.path()), plain(error.inner())))?;
             reader.end().map_err(|error| Problem::field("", plain(&error)))?;
             Ok(Body { value, key })
         })
     }
+}
+
+/// A place in a body as a JSON pointer (RFC 6901).
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    let segments = path.iter().map(|segment| match segment {
+        // Written out it would be `[1]`.
+        Segment::Seq { index } => index.to_string(),
+        other => other.to_string().replace('~', "~0").replace('/', "~1"),
+    });
+    segments.fold(String::new(), |path, segment| format!("{path}/{segment}"))
 }
 
 /// Refuses what cannot be a JSON object. Serde would also take an array with the fields in their order, which no operation
