@@ -116,6 +116,7 @@ alter table tokens
     add column expires_at timestamptz;
 
 create index tokens_player_index on tokens (player_id, id);
+create index tokens_expires_at_index on tokens (expires_at) where expires_at is not null;
 
 create table webhooks (
     id uuid constraint webhooks_pkey primary key,

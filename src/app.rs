@@ -240,9 +240,9 @@ async fn prune(store: &Store) {
     interval.tick().await;
     loop {
         interval.tick().await;
-        match pruning::run_once(store).await {
-            Ok(pruned) => tracing::debug!(pruned, "idempotency keys pruned"),
-            Err(error) => tracing::warn!(%error, "idempotency keys could not be pruned"),
+        match pruning::run_once(&store).await {
+            Ok(pruned) => tracing::debug!(pruned, "what is kept for a time only was pruned"),
+            Err(error) => tracing::warn!(%error, "what is kept for a time only could not be pruned"),
         }
     }
 }

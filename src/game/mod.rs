@@ -19,9 +19,8 @@ pub use error::GameError;
 pub use event::{Change, EventKind, Facts, Happening, Notice, NoticeKind};
 pub use log::{Entry, LogRow, Occurrence, Place, replay};
 pub use record::{Record, RecordError};
-pub use seats::{Entropy, InvalidText, Invitation, Player, PlayerKind, PlayerName, SeatStatus, SeatedPlayer};
-
-use std::ops::{Deref, DerefMut};
+pub(crate) use seats::is_visible;
+pub use seats::{Entropy, InvalidText, Player, PlayerKind, PlayerName, SeatStatus, SeatedPlayer};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -162,7 +162,8 @@ impl PlayerName {
     }
 }
 
-fn is_visible(c: char) -> bool {
+/// Whether a character shows as something, a space included.
+pub(crate) fn is_visible(c: char) -> bool {
     use GeneralCategory as G;
     let hidden = matches!(
         c.general_category(),

@@ -8,8 +8,8 @@ use time::macros::datetime;
 use uuid::Uuid;
 
 use super::dto::{
-    EventOut, EventPageOut, FairnessOut, GameOut, GamePageOut, LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut, PastStateOut, ProfileOut,
-    RegistrationOut, RulesetListOut, RulesetSummaryOut,
+    FairnessOut, GameOut, GamePageOut, IssuedOut, LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut, PastStateOut,
+    ProfileOut, RegistrationOut, RulesetListOut, RulesetSummaryOut, TokenListOut, TokenOut,
 };
 use super::language::Language;
 use crate::game::{
@@ -18,7 +18,7 @@ use crate::game::{
 };
 use crate::rulesets::Viewer;
 use crate::rulesets::registry::RulesetId;
-use crate::store::Profile;
+use crate::store::{Issued, Profile, Scope, Scopes, Token};
 
 const CREATED: OffsetDateTime = datetime!(2026-11-29 18:30:00 UTC);
 
@@ -75,6 +75,17 @@ impl Sample {
     }
 }
 
+/// A token for a month.
+fn sample_token() -> Token {
+    Token {
+        id: Uuid::from_u128(0x0193_a2f2_4d07_7a15_b1c3_0000_0000_0003),
+        name: "my bot on the old laptop".into(),
+        scopes: Scopes([Scope::Play].into()),
+        created_at: CREATED,
+        expires_at: Some(CREATED + time::Duration::days(30)),
+    }
+}
+
 fn shown(value: impl Serialize) -> Option<Value> {
     serde_json::to_value(value).ok()
 }
@@ -97,6 +108,14 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
             (Some(json!({"name": "Ada L."})), shown(ProfileOut { name: "Ada L.".into(), ..profile.clone().into() }))
         }
         "get_me" | "get_player" => (None, shown(ProfileOut::from(profile.clone()))),
+        "get_token" => (None, shown(TokenOut::from(sample_token()))),
+        "list_tokens" => (None, shown(TokenListOut { items: vec![sample_token().into()] })),
+        "create_token" => {
+            let secret = format!("tavola_{}", "0e9d3d5f9b1c2a3e".repeat(4));
+            let answer = Issued { token: sample_token(), secret, repeated: false };
+            let request = json!({"name": "my bot on the old laptop", "scopes": ["play"], "expires_in": 2_592_000});
+            (Some(request), shown(IssuedOut::from(answer)))
+        }
         "list_rulesets" => {
             let items = RulesetId::ALL.iter().map(|slug| RulesetSummaryOut::new(*slug, Language::En)).collect();
             (None, shown(RulesetListOut { items }))

@@ -39,6 +39,10 @@ const ERRORS: &[(&str, &[Code])] = &[
     ("get_me", &[]),
     ("update_me", &[Code::NameTaken]),
     ("get_player", &[Code::NotFound]),
+    ("get_token", &[]),
+    ("list_tokens", &[]),
+    ("create_token", &[Code::TooManyTokens]),
+    ("delete_token", &[Code::NotFound]),
     ("create_game", &[Code::InvalidOptions]),
     ("list_games", &[]),
     ("get_game", &[Code::NotFound]),
@@ -141,12 +145,13 @@ fn base() -> OpenApi {
     base.servers = Some(vec![utoipa::openapi::Server::new("/")]);
     let token = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
-        .description(Some("The token that registering a player answers with."))
+        .description(Some("A token that registering a player or `create_token` answered with."))
         .build();
     base.components.get_or_insert_default().add_security_scheme("token", SecurityScheme::Http(token));
     base.tags = Some(
         [
             ("players", "Accounts."),
+            ("tokens", "Tokens of an account: what they may do, making and revoking them."),
             ("rulesets", "The games that can be played, and all that one needs to play them."),
             ("games", "Creating and finding games, looking at one."),
             ("seats", "Taking a seat, leaving it, starting, resigning, calling off."),

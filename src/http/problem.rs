@@ -86,6 +86,8 @@ codes! {
         "The ruleset needs more players than have taken a seat.";
     NameTaken 409 "name-taken", "The name is taken",
         "Another account has this name, or one that differs only by case or look.";
+    TooManyTokens 409 "too-many-tokens", "You have too many tokens",
+        "A player has at most 50 tokens, those that have expired not counted. Revoke one that is not needed any more.";
     StaleVersion 412 "stale-version", "The game has moved on",
         "The game has another version than `If-Match` expects; `current_version` tells which. Read the game again and decide anew.";
     BodyTooLarge 413 "body-too-large", "The body is too large",
@@ -299,6 +301,7 @@ impl From<StoreError> for Problem {
             },
             StoreError::Game(error) => error.into(),
             StoreError::NameTaken => Problem::new(Code::NameTaken, "choose another name"),
+            StoreError::TooManyTokens => Problem::new(Code::TooManyTokens, error.to_string()),
             StoreError::KeyReused => Problem::new(Code::IdempotencyKeyReused, "use a new key for a new request"),
             StoreError::Contended => Problem::new(Code::Unavailable, error.to_string()),
             StoreError::Unavailable(source) => {

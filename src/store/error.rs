@@ -1,6 +1,6 @@
 //! Why the store could not do what it was asked, and what the database's errors mean.
 
-use super::Scope;
+use super::{MOST_TOKENS, Scope};
 use crate::game::GameError;
 
 /// Why the store could not do what it was asked. Nothing has changed then.
@@ -24,6 +24,9 @@ pub enum StoreError {
     /// Another account has the name, or one that looks like it.
     #[error("the name is taken")]
     NameTaken,
+    /// The player has as many tokens as one can have.
+    #[error("there are {MOST_TOKENS} tokens already")]
+    TooManyTokens,
     /// The Idempotency-Key was used for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,

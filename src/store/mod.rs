@@ -38,8 +38,7 @@ pub use idempotency::{Answer, Headers, IdempotencyKey, Repeat};
 pub use list::{Filter, Page};
 pub use player_feed::{AccountEvent, FeedCursor, FeedKey, FeedPage};
 pub use players::{Profile, Registered};
-pub use tokens::{Scope, Scopes, TokenHash};
-pub use turns::{TimeKey, TimePage};
+pub use tokens::{Bearer, Issued, MOST_TOKENS, NewToken, Scope, Scopes, Token, TokenHash, TokenName};
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 

@@ -71,7 +71,7 @@ impl Store {
         let id = match Uuid::from_slice(id) {
             Ok(id) => id,
             // The release before kept the salt alone, and its tokens could not be revoked.
-            Err(_) => self.bearer(&TokenHash::of(&token)).await?.0.id,
+            Err(_) => self.bearer(&TokenHash::of(&token)).await?.player.id,
         };
         let profile = self.profile(id).await?.ok_or(StoreError::NotFound)?;
         Ok(Some(Registered { profile, token, repeated: true }))

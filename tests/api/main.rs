@@ -24,3 +24,4 @@ mod requests;
 mod rulesets;
 mod seats;
 mod secrecy;
+mod tokens;

@@ -39,6 +39,9 @@ async fn every_problem_looks_as_it_always_did() {
     check(&mut seen, app.post("/v1/games").by(&ada).json(&json!({"ruleset": "chess"})).send().await);
     check(&mut seen, app.get("/v1/games?limit=0").send().await);
     check(&mut seen, app.get("/v1/me").send().await);
+    let reader = app.post("/v1/me/tokens").by(&cy).json(&json!({"name": "x", "scopes": ["read"]})).ok(201).await;
+    let reader = reader["token"].as_str().unwrap();
+    check(&mut seen, app.call("PATCH", "/v1/me").token(reader).json(&json!({"name": "Cyd"})).send().await);
     check(&mut seen, app.get(table.path("/legal-moves")).by(&cy).send().await);
     check(&mut seen, app.post(format!("{open}/start")).by(&bo).send().await);
     check(&mut seen, app.get(format!("/v1/games/{}", uuid::Uuid::nil())).send().await);
@@ -51,6 +54,14 @@ async fn every_problem_looks_as_it_always_did() {
     check(&mut seen, app.post(format!("{open}/seats")).by(&ada).json(&json!({})).send().await);
     check(&mut seen, app.post(format!("{open}/start")).by(&ada).send().await);
     check(&mut seen, app.post("/v1/players").json(&json!({"name": "ADA"})).send().await);
+    sqlx::query(
+        "insert into tokens (hash, player_id)
+         select sha256(n::text::bytea), id from players, generate_series(1, 49) as n where name = 'Ada'",
+    )
+    .execute(app.sql())
+    .await
+    .unwrap();
+    check(&mut seen, app.post("/v1/me/tokens").by(&ada).json(&json!({"name": "x", "scopes": ["read"]})).send().await);
     check(&mut seen, app.post(table.path("/moves")).by(mover).at(0).json(&json!({"type": "end_hand"})).send().await);
     check(&mut seen, app.post("/v1/players").text(" ".repeat(65_537)).send().await);
     check(&mut seen, app.post("/v1/players").body("name=Ada").send().await);

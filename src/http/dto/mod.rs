@@ -5,6 +5,7 @@ mod game;
 mod history;
 mod player;
 mod ruleset;
+mod token;
 
 pub use event::{EventOut, EventPageOut};
 pub use game::{
@@ -14,3 +15,4 @@ pub use game::{
 pub use history::{FairnessOut, PastStateOut};
 pub use player::{PlayerIn, PlayerOut, ProfileIn, ProfileOut, RegistrationOut};
 pub use ruleset::{RulesetListOut, RulesetOut, RulesetSummaryOut};
+pub use token::{IssuedOut, TokenIn, TokenListOut, TokenOut};

@@ -9,7 +9,7 @@ mod operations;
 mod players;
 mod rulesets;
 mod seats;
-mod turns;
+mod tokens;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header;
@@ -30,9 +30,10 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(players::get_me)
         .service(players::update_me)
         .service(players::get_player)
-        .service(turns::list_turns)
-        .service(turns::list_invitations)
-        .service(events::list_my_events)
+        .service(tokens::get_token)
+        .service(tokens::list_tokens)
+        .service(tokens::create_token)
+        .service(tokens::delete_token)
         .service(rulesets::list_rulesets)
         .service(rulesets::get_ruleset)
         .service(games::create_game)

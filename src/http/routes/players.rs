@@ -9,7 +9,7 @@ use crate::http::auth::Token;
 use crate::http::dto::{PlayerIn, ProfileIn, ProfileOut, RegistrationOut};
 use crate::http::problem::{Code, Problem};
 use crate::http::request::{Body, Id};
-use crate::store::{Headers, Scope, Store};
+use crate::store::{Headers, IdempotencyKey, Scope, Store};
 
 /// Random bytes from the operating system.
 pub(super) fn entropy() -> Result<[u8; 32], Problem> {
@@ -19,6 +19,19 @@ pub(super) fn entropy() -> Result<[u8; 32], Problem> {
         Problem::new(Code::Unavailable, "no entropy is available")
     })?;
     Ok(bytes)
+}
+
+/// The key of a request that is answered with a token, as text and for the store. The token follows from it, so it must not
+/// be easy to guess.
+///
+/// # Errors
+/// The key is too short.
+pub(super) fn key_of_a_token<T>(body: &Body<T>) -> Result<Option<(&str, &IdempotencyKey)>, Problem> {
+    let key = body.key.as_ref().map(|(text, key)| (text.as_str(), key));
+    if key.is_some_and(|(text, _)| text.len() < 20) {
+        return Err(Problem::parameter("Idempotency-Key", "a key for a new token has at least 20 characters"));
+    }
+    Ok(key)
 }
 
 /// Register a player
@@ -35,10 +48,7 @@ pub(super) fn entropy() -> Result<[u8; 32], Problem> {
 #[post("/v1/players")]
 pub(super) async fn register_player(store: web::Data<Store>, body: Body<PlayerIn>) -> Result<HttpResponse, Problem> {
     let name = PlayerName::parse(&body.value.name).map_err(|error| Problem::text("/name", error))?;
-    let key = body.key.as_ref().map(|(text, key)| (text.as_str(), key));
-    if key.is_some_and(|(text, _)| text.len() < 20) {
-        return Err(Problem::parameter("Idempotency-Key", "a key for a registration has at least 20 characters"));
-    }
+    let key = key_of_a_token(&body)?;
     let registered = store.register(Uuid::now_v7(), &name, body.value.kind, entropy()?, key).await?;
     let location = format!("/v1/players/{}", registered.profile.player.id);
     let headers = Headers { location: Some(location), etag: None };
@@ -55,7 +65,7 @@ pub(super) async fn register_player(store: web::Data<Store>, body: Body<PlayerIn
 )]
 #[get("/v1/me")]
 pub(super) async fn get_me(store: web::Data<Store>, token: Token) -> Result<web::Json<ProfileOut>, Problem> {
-    let (player, _) = store.bearer(&token.0).await?;
+    let player = store.bearer(&token.0).await?.player;
     let profile = store.profile(player.id).await?.ok_or_else(Problem::not_found)?;
     Ok(web::Json(profile.into()))
 }
