@@ -20,7 +20,9 @@ pub use event::{Change, EventKind, Facts, Happening, Notice, NoticeKind};
 pub use log::{Entry, LogRow, Occurrence, Place, replay};
 pub use record::{Record, RecordError};
 pub(crate) use seats::is_visible;
-pub use seats::{Entropy, InvalidText, Player, PlayerKind, PlayerName, SeatStatus, SeatedPlayer};
+pub use seats::{Entropy, InvalidText, Invitation, Player, PlayerKind, PlayerName, SeatStatus, SeatedPlayer};
+
+use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -8,8 +8,8 @@ use time::macros::datetime;
 use uuid::Uuid;
 
 use super::dto::{
-    FairnessOut, GameOut, GamePageOut, IssuedOut, LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut, PastStateOut,
-    ProfileOut, RegistrationOut, RulesetListOut, RulesetSummaryOut, TokenListOut, TokenOut,
+    EventOut, EventPageOut, FairnessOut, GameOut, GamePageOut, IssuedOut, LegalMovesOut, MoveAnswerOut, MoveOut,
+    MovePageOut, PastStateOut, ProfileOut, RegistrationOut, RulesetListOut, RulesetSummaryOut, TokenListOut, TokenOut,
 };
 use super::language::Language;
 use crate::game::{
@@ -137,7 +137,9 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
             (None, shown(GamePageOut { items, next_cursor: None }))
         }
         "get_game" => (None, game(&sample.played)),
-        "invite_player" => (Some(json!({"player": player(2, "Bob").id})), shown(GameOut::new(&sample.inviting, Some(ada.id)))),
+        "invite_player" => {
+            (Some(json!({"player": player(2, "Bob").id})), shown(GameOut::new(&sample.inviting, Some(ada.id))))
+        }
         "withdraw_invitation" | "change_invite" | "revoke_invite" | "get_invite" => {
             (None, shown(GameOut::new(&sample.open, Some(ada.id))))
         }

@@ -39,15 +39,12 @@ pub use list::{Filter, Page};
 pub use player_feed::{AccountEvent, FeedCursor, FeedKey, FeedPage};
 pub use players::{Profile, Registered};
 pub use tokens::{Bearer, Issued, MOST_TOKENS, NewToken, Scope, Scopes, Token, TokenHash, TokenName};
+pub use turns::{TimeKey, TimePage};
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
 /// After how long without use a connection is asked whether it is still there.
 const IDLE: Duration = Duration::from_secs(1);
-
-/// SHA-256 of a token: all that the server keeps of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TokenHash(pub [u8; 32]);
 
 /// The database of one server.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use super::{IdempotencyKey, Repeat, Store, StoreError};
 use crate::game::{Player, is_visible};
 
 /// SHA-256 of a token: all that the server keeps of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TokenHash(pub [u8; 32]);
 
 impl TokenHash {

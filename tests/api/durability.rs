@@ -121,7 +121,8 @@ async fn what_was_acknowledged_is_there_for_another_server() {
     let token = tavola::store::TokenHash::of(&table.players[1].token);
     let loaded = other.load_game(id, Some(&token), tavola::store::Scope::Read, None).await.unwrap();
     assert_eq!(loaded.game.version, seen["version"].as_u64().unwrap() as u32);
-    let view = loaded.game.state.as_ref().unwrap().view(loaded.game.viewer(loaded.caller.map(|player| player.id)).unwrap());
+    let view =
+        loaded.game.state.as_ref().unwrap().view(loaded.game.viewer(loaded.caller.map(|player| player.id)).unwrap());
     assert_eq!(serde_json::to_value(view).unwrap(), seen["state"]);
     assert_eq!(other.entries(&loaded.game, 0, 100).await.unwrap().len(), log.len());
     other.close().await;

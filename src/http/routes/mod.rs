@@ -10,6 +10,7 @@ mod players;
 mod rulesets;
 mod seats;
 mod tokens;
+mod turns;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header;
@@ -30,6 +31,9 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(players::get_me)
         .service(players::update_me)
         .service(players::get_player)
+        .service(turns::list_turns)
+        .service(turns::list_invitations)
+        .service(events::list_my_events)
         .service(tokens::get_token)
         .service(tokens::list_tokens)
         .service(tokens::create_token)
