@@ -286,8 +286,15 @@ async fn watch(app: &TestApp, slug: &str, options: &Value, seats: usize, seed: u
         watch.look().await;
         if resign_after.is_some_and(|most| number > most) {
             app.allow_all();
-            let leaver = &watch.table.players[chance.below(seats)];
-            app.post(watch.table.path("/resignation")).by(leaver).expect(200).await;
+            // Of more than two all have to.
+            let first = chance.below(seats);
+            for place in 0..seats {
+                let leaver = &watch.table.players[(first + place) % seats];
+                let left = app.post(watch.table.path("/resignation")).by(leaver).ok(200).await;
+                if left["status"] == "finished" {
+                    break;
+                }
+            }
             break;
         }
         let mover = seat_to_move(&game).expect("the game goes on");

@@ -38,6 +38,7 @@ fn needed(operation: &str, method: &str, path: &str) -> Option<&'static str> {
         return None;
     }
     match method {
+        "GET" if ["/v1/me/events", "/v1/me/invitations", "/v1/me/turns"].contains(&path) => Some("read"),
         _ if path.starts_with("/v1/me") => Some("manage"),
         "GET" => Some("read"),
         _ => Some("play"),
@@ -63,7 +64,7 @@ async fn every_operation_takes_the_scope_that_it_needs_and_no_other() {
             let caller = app.with_scopes(mover, &[scope]).await;
             let before = app.game(&table.id, Some(mover)).await;
             let mut call = app.call(&method, &path).by(&caller);
-            if let Some(body) = body(&operation, &format!("{operation} {scope}"), &mv) {
+            if let Some(body) = body(&operation, &format!("{operation} {scope}"), &mv, &mover.id) {
                 call = call.json(&body);
             }
             let what = format!("{operation} with {scope}");
