@@ -33,6 +33,7 @@ pub struct TestApp {
     /// The server's own store.
     pub store: Store,
     options: PgConnectOptions,
+    owns_database: bool,
     sql: PgPool,
     handle: ServerHandle,
     client: reqwest::Client,
@@ -56,7 +57,21 @@ impl TestApp {
     }
 
     async fn start(threads: usize, connections: u32, limits: Limits) -> Self {
-        let options = database::create().await;
+        Self::serve(database::create().await, true, threads, connections, limits).await
+    }
+
+    /// Another server on the same database.
+    pub async fn another(&self) -> Self {
+        Self::serve(self.options.clone(), false, 1, 6, Limits::none()).await
+    }
+
+    async fn serve(
+        options: PgConnectOptions,
+        owns_database: bool,
+        threads: usize,
+        connections: u32,
+        limits: Limits,
+    ) -> Self {
         let store = Store::open(options.clone(), connections);
         let server_store = store.clone();
         let started = BACKGROUND.spawn(async move {
@@ -76,7 +91,7 @@ impl TestApp {
             .build()
             .expect("a client needs nothing");
         let sql = PgPoolOptions::new().max_connections(2).connect_lazy_with(options.clone());
-        Self { addr, store, options, sql, handle, client, secrets: Mutex::default() }
+        Self { addr, store, options, owns_database, sql, handle, client, secrets: Mutex::default() }
     }
 
     /// How to connect to its database.
@@ -175,10 +190,14 @@ fn is_whole(answer: &[u8]) -> bool {
 impl Drop for TestApp {
     fn drop(&mut self) {
         let (handle, store, options) = (self.handle.clone(), self.store.clone(), self.options.clone());
+        let owns_database = self.owns_database;
         BACKGROUND.spawn(async move {
+            store.close_streams();
             handle.stop(false).await;
             store.close().await;
-            database::drop(&options).await;
+            if owns_database {
+                database::drop(&options).await;
+            }
         });
     }
 }
@@ -247,17 +266,26 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub async fn send(self) -> Reply {
+    /// Sends it and does not wait for the answer's body, which may have no end.
+    pub async fn open(&self) -> reqwest::Response {
+        self.request().send().await.expect("the server answers")
+    }
+
+    fn request(&self) -> reqwest::RequestBuilder {
         let url = format!("http://{}{}", self.app.addr, self.path);
         let method = reqwest::Method::from_bytes(self.method.as_bytes()).unwrap();
         let mut request = self.app.client.request(method, url).header("origin", ORIGIN);
-        for (name, value) in self.headers {
-            request = request.header(name, value);
+        for (name, value) in &self.headers {
+            request = request.header(name, value.as_slice());
         }
-        if let Some(body) = self.body {
-            request = request.body(body);
+        if let Some(body) = &self.body {
+            request = request.body(body.clone());
         }
-        let answer = request.send().await.expect("the server answers");
+        request
+    }
+
+    pub async fn send(self) -> Reply {
+        let answer = self.open().await;
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let bytes = answer.bytes().await.expect("an answer arrives whole").to_vec();
         let reply = Reply { status, headers, bytes };

@@ -5,11 +5,13 @@
 
 mod checks;
 mod database;
+mod follow;
 mod helpers;
 mod play;
 
 mod concurrency;
 mod durability;
+mod events;
 mod games;
 mod history;
 mod idempotency;
