@@ -119,7 +119,8 @@ async fn what_was_acknowledged_is_there_for_another_server() {
     let other = tavola::store::Store::open(app.database().clone(), 1);
     let id = uuid::Uuid::parse_str(&table.id).unwrap();
     let token = tavola::store::TokenHash::of(&table.players[1].token);
-    let loaded = other.load_game(id, &tavola::store::Access::of(token), tavola::store::Scope::Read, None).await.unwrap();
+    let loaded =
+        other.load_game(id, &tavola::store::Access::of(token), tavola::store::Scope::Read, None).await.unwrap();
     assert_eq!(loaded.game.version, seen["version"].as_u64().unwrap() as u32);
     let view =
         loaded.game.state.as_ref().unwrap().view(loaded.game.viewer(loaded.caller.map(|player| player.id)).unwrap());

@@ -70,7 +70,7 @@ async fn a_stream_cut_after_any_event_goes_on_with_the_next() {
     let (one, two) = (&table.players[0], &table.players[1]);
     app.play_random(&table, 3, 4).await;
     app.post(table.path("/resignation")).by(two).expect(200).await;
-    while tavola::workers::clocks::attend_all(&app.store).await.unwrap() > 0 || {
+    while tavola::workers::clocks::run_once(&app.store).await.unwrap() > 0 || {
         let game = app.game(&table.id, None).await;
         match game["to_move"]["seat"].as_u64() {
             Some(seat) if seat != 1 => {
@@ -164,7 +164,11 @@ async fn whoever_may_not_read_any_more_reads_nothing_more() {
     let (one, two) = (&table.players[0], &table.players[1]);
     let refused = app.get(table.path("/events")).token("nonsense").header("accept", "text/event-stream");
     refused.refused(401, "unauthenticated").await;
-    app.get("/v1/me/events").token("nonsense").header("accept", "text/event-stream").refused(401, "unauthenticated").await;
+    app.get("/v1/me/events")
+        .token("nonsense")
+        .header("accept", "text/event-stream")
+        .refused(401, "unauthenticated")
+        .await;
     let nowhere = format!("/v1/games/{}/events", uuid::Uuid::nil());
     app.get(nowhere).by(one).header("accept", "text/event-stream").refused(404, "not-found").await;
 
@@ -234,7 +238,10 @@ async fn a_player_follows_all_their_games_in_one_stream() {
         let mut again = call.stream(Form::BOTH[place % 2]).await;
         let read = again.some(rest.len()).await;
         let known = |events: &[Value]| -> Vec<Value> {
-            events.iter().map(|event| json!([event["game_id"], event["version"], event["type"], event["changes"]])).collect()
+            events
+                .iter()
+                .map(|event| json!([event["game_id"], event["version"], event["type"], event["changes"]]))
+                .collect()
         };
         assert_eq!(known(&read), known(rest), "after {id}");
         for limit in [1, 3, 100] {

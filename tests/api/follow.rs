@@ -117,7 +117,8 @@ impl TestApp {
     pub async fn events(&self, game: &str, viewer: Option<&Player>, limit: usize) -> Vec<Value> {
         let mut events: Vec<Value> = Vec::new();
         loop {
-            let after = events.last().map_or(String::new(), |event| format!("&after={}", event["id"].as_str().unwrap()));
+            let after =
+                events.last().map_or(String::new(), |event| format!("&after={}", event["id"].as_str().unwrap()));
             let path = format!("/v1/games/{game}/events?limit={limit}{after}");
             let page = self.get(path).by_some(viewer).ok(200).await;
             let items = page["items"].as_array().unwrap();

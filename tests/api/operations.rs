@@ -168,8 +168,17 @@ async fn browsers_anywhere_may_ask() {
     let exposed = reply.header("access-control-expose-headers").unwrap().to_lowercase();
     assert!(matches!(reply.header("access-control-allow-origin"), Some("*" | ORIGIN)));
     let exposed: std::collections::BTreeSet<&str> = exposed.split(", ").collect();
-    let wanted =
-        ["allow", "etag", "idempotent-replayed", "location", "retry-after", "www-authenticate", "x-request-id"];
+    let wanted = [
+        "allow",
+        "etag",
+        "idempotent-replayed",
+        "location",
+        "ratelimit",
+        "ratelimit-policy",
+        "retry-after",
+        "www-authenticate",
+        "x-request-id",
+    ];
     assert_eq!(exposed, wanted.into(), "what a script may read");
     // Errors too, whatever layer they come from.
     for path in ["/v1/me", "/nothing", "/v1/games?limit=0"] {

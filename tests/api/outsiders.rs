@@ -98,7 +98,12 @@ pub fn path_of(template: &str, game: &str, player: &str) -> String {
         Some("me") => &nobody,
         _ => game,
     };
-    template.replace("{id}", id).replace("{number}", "1").replace("{code}", "internal").replace("{slug}", "leonardo").replace("{player}", player)
+    template
+        .replace("{id}", id)
+        .replace("{number}", "1")
+        .replace("{code}", "internal")
+        .replace("{slug}", "leonardo")
+        .replace("{player}", player)
 }
 
 #[tokio::test]

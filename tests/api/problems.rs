@@ -44,6 +44,10 @@ async fn every_problem_looks_as_it_always_did() {
     check(&mut seen, app.call("PATCH", "/v1/me").token(reader).json(&json!({"name": "Cyd"})).send().await);
     check(&mut seen, app.get(table.path("/legal-moves")).by(&cy).send().await);
     check(&mut seen, app.post(format!("{open}/start")).by(&bo).send().await);
+    check(&mut seen, app.post(format!("{open}/invite")).by(&ada).send().await);
+    let three = app.table_of("leonardo", &json!({}), vec![ada.clone(), bo.clone(), cy.clone()]).await;
+    app.post(three.path("/resignation")).by(&cy).expect(200).await;
+    check(&mut seen, app.post(three.path("/resignation")).by(&cy).send().await);
     check(&mut seen, app.get(format!("/v1/games/{}", uuid::Uuid::nil())).send().await);
     check(&mut seen, app.call("DELETE", "/v1/games").send().await);
     check(&mut seen, app.post(table.path("/moves")).by(other).json(&json!({"type": "end_hand"})).send().await);

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use tavola::rulesets::registry::RulesetId;
+use tavola::workers::clocks;
 
 use crate::helpers::{Player, TestApp};
-use crate::play::short;
+use crate::play::{Chance, short};
 
 async fn open(app: &TestApp, creator: &Player, ruleset: &str, seats: u8) -> String {
     let game = app.create(creator, &json!({"ruleset": ruleset, "seats": seats})).await;
@@ -194,19 +195,28 @@ async fn of_more_players_who_resigns_is_last() {
             let slug = ruleset.meta().slug;
             let table = app.table(slug, &short(slug), usize::from(seats)).await;
             app.play_random(&table, 5, 6).await;
-            // The one whose turn it is, or not: anybody may resign at any time.
+            // The one whose turn it is, or not: anybody may resign at any time. The game goes on without them.
             let leaver = usize::from(seats) - 1;
-            let seen = app.post(table.path("/resignation")).by(&table.players[leaver]).ok(200).await;
-            let ranking = seen["outcome"]["ranking"].as_array().unwrap();
+            let mut game = app.post(table.path("/resignation")).by(&table.players[leaver]).ok(200).await;
+            assert_eq!((&game["status"], &game["seats"][leaver]["status"]), (&json!("active"), &json!("resigned")));
+            let mut chance = Chance(6);
+            while game["status"] == "active" {
+                clocks::run_once(&app.store).await.unwrap();
+                if app.to_move(&table).await.is_some() {
+                    app.play_one(&table, &mut chance).await;
+                }
+                game = app.game(&table.id, None).await;
+            }
+            let ranking = game["outcome"]["ranking"].as_array().unwrap();
             let last = ranking.last().unwrap();
             assert_eq!((last["seat"].as_u64(), last["rank"].as_u64()), (Some(leaver as u64), Some(u64::from(seats))));
             assert_eq!(last["won"], false);
             let stayed = &ranking[..ranking.len() - 1];
-            assert!(stayed.iter().all(|line| line["won"] == (line["rank"] == 1)), "{slug}: {seen}");
+            assert!(stayed.iter().all(|line| line["won"] == (line["rank"] == 1)), "{slug}: {game}");
             assert!(stayed[0]["won"] == true && stayed.iter().all(|line| line["rank"].as_u64() < Some(seats.into())));
             assert!(
                 stayed.windows(2).all(|two| two[0]["score"].as_i64() >= two[1]["score"].as_i64()),
-                "{slug}: {seen}"
+                "{slug}: {game}"
             );
         }
     }

@@ -163,6 +163,10 @@ pub(super) async fn get_invite(
     if code.contains('\0') {
         return Err(Problem::not_found());
     }
+    // A token that is not good is told of whatever the code is.
+    if let Some(token) = &asking.0.token {
+        store.authenticate(token, Scope::Read).await?;
+    }
     let id = store.game_of_invite(&code).await?;
     let access = Access { token: asking.0.token, invite: Some(code.into_inner()) };
     let loaded = store.load_game(id, &access, Scope::Read, None).await?;
