@@ -181,6 +181,10 @@ async fn finish(
 
 /// What caches have to know and nobody has said yet.
 fn complete_caching(path: &str, headers: &mut HeaderMap) {
+    // What keeps compression off is no coding to tell of (RFC 9110, 8.4.1).
+    if headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding == "identity") {
+        headers.remove(header::CONTENT_ENCODING);
+    }
     // Compression says this in a line of its own, which the layer for CORS drops if there was another before it.
     if headers.contains_key(header::CONTENT_ENCODING) && !varies_by(headers, "accept-encoding") {
         headers.append(header::VARY, header::HeaderValue::from_static("accept-encoding"));

@@ -175,6 +175,13 @@ impl<'a> Watch<'a> {
             let entry = self.app.get(path).by_some(player).ok(200).await;
             let expected = redact_entry(self.table.ruleset, *mover, mv.clone(), events.clone(), seat);
             assert_eq!((entry["move"].clone(), entry["events"].clone()), expected, "seat {seat:?}");
+            // The event that tells of it says the same, and what it changed is the game as this viewer is answered.
+            let game = self.app.game(&self.table.id, player).await;
+            let before = entry["version"].as_u64().unwrap() - 1;
+            let path = self.table.path(&format!("/events?limit=1&after={before}"));
+            let event = self.app.get(path).by_some(player).ok(200).await["items"][0].clone();
+            assert_eq!((&event["type"], &event["move"]), (&json!("move_played"), &entry));
+            assert_eq!(event["changes"]["state"], game["state"], "seat {seat:?}");
         }
     }
 
