@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use super::dto::{
     EventOut, EventPageOut, FairnessOut, GameOut, GamePageOut, IssuedOut, LegalMovesOut, MoveAnswerOut, MoveOut,
-    MovePageOut, PastStateOut, ProfileOut, RegistrationOut, RulesetListOut, RulesetSummaryOut, TokenListOut, TokenOut,
+    MovePageOut, PastStateOut, ProfileListOut, ProfileOut, RegistrationOut, RulesetListOut, RulesetSummaryOut,
+    TokenListOut, TokenOut,
 };
 use super::language::Language;
 use crate::game::{
@@ -116,6 +117,7 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
             let request = json!({"name": "my bot on the old laptop", "scopes": ["play"], "expires_in": 2_592_000});
             (Some(request), shown(IssuedOut::from(answer)))
         }
+        "find_players" => (None, shown(ProfileListOut { items: vec![profile.clone().into()] })),
         "list_rulesets" => {
             let items = RulesetId::ALL.iter().map(|slug| RulesetSummaryOut::new(*slug, Language::En)).collect();
             (None, shown(RulesetListOut { items }))

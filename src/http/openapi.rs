@@ -38,6 +38,7 @@ const ERRORS: &[(&str, &[Code])] = &[
     ("register_player", &[Code::NameTaken]),
     ("get_me", &[]),
     ("update_me", &[Code::NameTaken]),
+    ("find_players", &[]),
     ("get_player", &[Code::NotFound]),
     ("get_token", &[]),
     ("list_tokens", &[]),

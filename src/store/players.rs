@@ -121,6 +121,18 @@ impl Store {
             .transpose()
     }
 
+    /// The account with a name, or one that looks like it; none if there is no such.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn find_player(&self, name: &PlayerName) -> Result<Option<Profile>, StoreError> {
+        let row = sqlx::query!("select id, name, kind, created_at from players where name_key = $1", name.key())
+            .fetch_optional(&self.pool)
+            .await?;
+        row.map(|row| Ok(Profile { player: player(row.id, row.name, &row.kind)?, created_at: row.created_at }))
+            .transpose()
+    }
+
     /// Gives an account another name.
     ///
     /// # Errors

@@ -17,6 +17,8 @@ const UNKNOWN: (u16, &str) = (401, "unauthenticated");
 const UNSEATED: (u16, &str) = (403, "not-seated");
 const MISSING: (u16, &str) = (404, "not-found");
 const UNOWNED: (u16, &str) = (403, "not-owner");
+/// Its parameter is missing.
+const UNREADABLE: (u16, &str) = (400, "invalid-parameter");
 const UNFINISHED: (u16, &str) = (409, "game-not-finished");
 const STARTED: (u16, &str) = (409, "game-not-open");
 
@@ -24,6 +26,7 @@ const TABLE: &[Line] = &[
     ("register_player", [MADE, MADE, MADE, MADE]),
     ("get_me", [UNKNOWN, OK, OK, OK]),
     ("update_me", [UNKNOWN, OK, OK, OK]),
+    ("find_players", [UNREADABLE, UNREADABLE, UNREADABLE, UNREADABLE]),
     ("get_player", [OK, OK, OK, OK]),
     ("get_token", [UNKNOWN, OK, OK, OK]),
     ("list_tokens", [UNKNOWN, OK, OK, OK]),

@@ -196,3 +196,19 @@ async fn twenty_register_one_name_at_once_and_one_has_it() {
     assert_eq!((made, taken), (1, 19));
     assert_eq!(app.count("select count(*) from tokens").await, 1);
 }
+
+#[tokio::test]
+async fn a_player_is_found_by_name_in_whatever_spelling() {
+    let app = TestApp::new().await;
+    let ada = app.register("Ada").await;
+    for name in ["Ada", "ADA", "%20ada%20", "%EF%BC%A1da"] {
+        let found = app.get(format!("/v1/players?name={name}")).ok(200).await;
+        assert_eq!(found["items"].as_array().unwrap().len(), 1, "{name}");
+        assert_eq!(found["items"][0]["id"], ada.id.as_str());
+        assert_eq!(found["items"][0], app.get(format!("/v1/players/{}", ada.id)).ok(200).await);
+    }
+    assert_eq!(app.get("/v1/players?name=Bo").ok(200).await["items"], json!([]));
+    for query in ["", "?name=", "?name=%00", "?nome=Ada", "?name=a&name=b"] {
+        app.get(format!("/v1/players{query}")).refused(400, "invalid-parameter").await;
+    }
+}

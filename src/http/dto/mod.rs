@@ -13,6 +13,6 @@ pub use game::{
     RematchIn, SeatIn,
 };
 pub use history::{FairnessOut, PastStateOut};
-pub use player::{PlayerIn, PlayerOut, ProfileIn, ProfileOut, RegistrationOut};
+pub use player::{PlayerIn, PlayerOut, ProfileIn, ProfileListOut, ProfileOut, RegistrationOut};
 pub use ruleset::{RulesetListOut, RulesetOut, RulesetSummaryOut};
 pub use token::{IssuedOut, TokenIn, TokenListOut, TokenOut};

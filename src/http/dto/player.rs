@@ -60,6 +60,13 @@ pub struct ProfileOut {
     pub created_at: OffsetDateTime,
 }
 
+/// The accounts that were found.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ProfileList)]
+pub struct ProfileListOut {
+    pub items: Vec<ProfileOut>,
+}
+
 impl From<Profile> for ProfileOut {
     fn from(profile: Profile) -> Self {
         let Player { id, name, kind } = profile.player;

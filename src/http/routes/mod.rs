@@ -30,6 +30,7 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(players::register_player)
         .service(players::get_me)
         .service(players::update_me)
+        .service(players::find_players)
         .service(players::get_player)
         .service(turns::list_turns)
         .service(turns::list_invitations)

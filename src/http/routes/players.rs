@@ -2,13 +2,15 @@
 
 use actix_web::{HttpResponse, get, patch, post, web};
 use rand::TryRng;
+use serde::Deserialize;
+use utoipa::IntoParams;
 use uuid::Uuid;
 
 use crate::game::PlayerName;
 use crate::http::auth::Token;
-use crate::http::dto::{PlayerIn, ProfileIn, ProfileOut, RegistrationOut};
+use crate::http::dto::{PlayerIn, ProfileIn, ProfileListOut, ProfileOut, RegistrationOut};
 use crate::http::problem::{Code, Problem};
-use crate::http::request::{Body, Id};
+use crate::http::request::{Body, Id, Params};
 use crate::store::{Headers, IdempotencyKey, Scope, Store};
 
 /// Random bytes from the operating system.
@@ -93,6 +95,34 @@ pub(super) async fn update_me(
         None => store.profile(player.id).await?.ok_or_else(Problem::not_found)?,
     };
     Ok(web::Json(profile.into()))
+}
+
+/// Which player.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct FindParams {
+    /// The name; case, width and the like make no difference.
+    #[param(min_length = 1, example = "Ada")]
+    name: String,
+}
+
+/// Find a player by name
+///
+/// Whoever has this name, to invite them for instance: one account, or none.
+#[utoipa::path(
+    operation_id = "find_players", tag = "players",
+    params(FindParams),
+    responses((status = 200, description = "The account, if there is one", body = ProfileListOut))
+)]
+#[get("/v1/players")]
+pub(super) async fn find_players(
+    store: web::Data<Store>,
+    params: Params<FindParams>,
+) -> Result<web::Json<ProfileListOut>, Problem> {
+    let name = PlayerName::parse(&params.0.name).map_err(|error| Problem::parameter("name", error.to_string()))?;
+    let found = store.find_player(&name).await?;
+    Ok(web::Json(ProfileListOut { items: found.into_iter().map(ProfileOut::from).collect() }))
 }
 
 /// Get a player
