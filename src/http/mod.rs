@@ -21,7 +21,7 @@ use actix_web::http::header::{self, HeaderMap};
 use actix_web::middleware::{Compress, Next, from_fn};
 use actix_web::{App, HttpMessage, HttpRequest, HttpResponse, web};
 use serde_json::Value;
-use tracing_actix_web::{RequestId, TracingLogger};
+use tracing_actix_web::{DefaultRootSpanBuilder, RequestId, RootSpanBuilder, TracingLogger};
 use utoipa_actix_web::AppExt;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 use uuid::Uuid;
@@ -139,7 +139,34 @@ pub fn app(
                 .max_age(86_400),
         )
         .wrap(from_fn(finish))
-        .wrap(TracingLogger::default())
+        .wrap(TracingLogger::<Span>::new())
+}
+
+/// What the log says of a request: no query and no invite code, which opens a private game to whoever reads it.
+struct Span;
+
+impl RootSpanBuilder for Span {
+    fn on_request_start(request: &ServiceRequest) -> tracing::Span {
+        let id = request.extensions().get::<RequestId>().map_or_else(Uuid::now_v7, |id| **id);
+        tracing::info_span!(
+            "HTTP request",
+            http.method = %request.method(),
+            http.path = %logged_path(request.path()),
+            http.status_code = tracing::field::Empty,
+            exception.message = tracing::field::Empty,
+            exception.details = tracing::field::Empty,
+            request_id = %id,
+        )
+    }
+
+    fn on_request_end<B: MessageBody>(span: tracing::Span, outcome: &Result<ServiceResponse<B>, actix_web::Error>) {
+        DefaultRootSpanBuilder::on_request_end(span, outcome);
+    }
+}
+
+fn logged_path(path: &str) -> &str {
+    const INVITES: &str = "/v1/invites/";
+    if path.starts_with(INVITES) { INVITES } else { path }
 }
 
 /// The answer where no operation is registered: the path may exist with other methods.
@@ -231,6 +258,12 @@ mod tests {
         for name in ["accept-language", "accept-encoding", "origin"] {
             assert!(varies_by(answer.headers(), name), "{name}: {:?}", answer.headers());
         }
+    }
+
+    #[test]
+    fn the_log_does_not_tell_invite_codes() {
+        assert_eq!(logged_path("/v1/invites/5f0c6f4b7a1f4f0e9d3d5f9b"), "/v1/invites/");
+        assert_eq!(logged_path("/v1/games"), "/v1/games");
     }
 
     #[test]

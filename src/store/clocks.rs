@@ -1,10 +1,13 @@
 //! Clocks and everything else that servers do of themselves: who is late is timed out, bots move for those who have left,
 //! invitations expire. Whatever server comes by does it, once: the claim skips what another one is at, and the version guards.
 
+use sqlx::PgConnection;
 use time::{Duration, OffsetDateTime};
+use uuid::Uuid;
 
 use super::games::Loaded;
 use super::{Store, StoreError};
+use crate::game::{Change, Game};
 
 impl Store {
     /// The database's time.
@@ -79,13 +82,35 @@ impl Store {
         .fetch_optional(&mut *claim)
         .await?;
         let Some(id) = id else { return Ok(false) };
-        let loaded = self.load_known(&mut claim, id).await?;
-        let attended = self.attend(&mut claim, loaded, choice).await?;
-        claim.commit().await?;
-        if let Some((game, change)) = attended {
-            self.announce(&game, &change);
+        match self.attend_known(&mut claim, id, choice).await {
+            Ok(attended) => {
+                claim.commit().await?;
+                if let Some((game, change)) = attended {
+                    self.announce(&game, &change);
+                }
+                Ok(true)
+            }
+            Err(error @ StoreError::Unavailable(_)) => Err(error),
+            // One game that cannot be read must not keep the others waiting.
+            Err(error) => {
+                tracing::error!(game = %id, %error, "a game cannot be attended to");
+                claim.rollback().await?;
+                sqlx::query!("update positions set due_at = now() + interval '1 minute' where game_id = $1", id)
+                    .execute(&self.pool)
+                    .await?;
+                Ok(true)
+            }
         }
-        Ok(true)
+    }
+
+    async fn attend_known(
+        &self,
+        claim: &mut PgConnection,
+        id: Uuid,
+        choice: u64,
+    ) -> Result<Option<(Game, Change)>, StoreError> {
+        let loaded = self.load_known(claim, id).await?;
+        self.attend(claim, loaded, choice).await
     }
 
     /// Drops the invitations of one game whose time is over; answers whether there was one.
@@ -100,7 +125,18 @@ impl Store {
         .fetch_optional(&mut *claim)
         .await?;
         let Some(id) = id else { return Ok(false) };
-        let Loaded { mut game, now, .. } = self.load_known(&mut claim, id).await?;
+        let loaded = match self.load_known(&mut claim, id).await {
+            Err(error) if !matches!(error, StoreError::Unavailable(_)) => {
+                tracing::error!(game = %id, %error, "invitations cannot be dropped");
+                sqlx::query!("update seats set expires_at = now() + interval '1 minute' where game_id = $1 and expires_at <= now()", id)
+                    .execute(&mut *claim)
+                    .await?;
+                claim.commit().await?;
+                return Ok(true);
+            }
+            loaded => loaded?,
+        };
+        let Loaded { mut game, now, .. } = loaded;
         let version = game.version;
         let Some(change) = game.expire_invitations(now) else { return Ok(false) };
         let written = self.write_change(&mut claim, &game, version, &change, None, || None).await?;

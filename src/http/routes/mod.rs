@@ -20,7 +20,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use super::dto::{GameOut, MoveAnswerOut, MoveOut};
 use super::problem::{Code, Problem};
 use super::request::etag;
-use crate::game::{Command, Entry, Game, Place, Player};
+use crate::game::{Command, Entry, Game, Place, Player, Visibility};
 use crate::rulesets::Viewer;
 use crate::store::{Access, Answer, Headers, IdempotencyKey, Loaded, Repeat, Scope, Store, Updated};
 
@@ -101,11 +101,11 @@ fn location(game: &Game) -> String {
     format!("/v1/games/{}", game.id)
 }
 
-/// The beginning of an answer about a game's past. What is over never changes again; if it looks the same to everybody too, it
-/// may be kept for ever.
+/// The beginning of an answer about a game's past. What is over never changes again; if everybody may see it, and it looks the
+/// same to everybody, it may be kept for ever.
 fn past(game: &Game, same_to_all: bool) -> HttpResponseBuilder {
     let mut response = HttpResponse::Ok();
-    if game.is_over() && same_to_all {
+    if game.is_over() && same_to_all && game.visibility == Visibility::Public {
         response.insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"));
     } else {
         response.insert_header((header::CACHE_CONTROL, "no-cache")).insert_header((header::VARY, "Authorization"));
