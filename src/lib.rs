@@ -2,7 +2,7 @@
 //!
 //! Layers, each importing only those before it: [`rulesets`] (pure rules) ← [`game`] (the pure life of one game) ←
 //! [`store`] (the only SQL) ← [`http`] (the API) and [`workers`] ← [`app`] (composition). `tests/layers.rs` checks it.
-//! [`simulate`], a command of its own, stands on the rulesets alone.
+//! [`webhook`], below [`store`], is what webhooks are made of. [`simulate`], a command of its own, stands on the rulesets alone.
 
 pub mod app;
 pub mod config;
@@ -15,4 +15,5 @@ pub mod simulate;
 pub mod store;
 pub mod telemetry;
 pub mod verify;
+pub mod webhook;
 pub mod workers;

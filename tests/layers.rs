@@ -55,6 +55,11 @@ const LAYERS: &[Layer] = &[
         modules: &["store", "http", "workers", "app", "config", "embedded", "telemetry"],
         foreign: IMPURE,
     },
+    Layer {
+        place: "webhook/",
+        modules: &["store", "http", "workers", "app", "config", "embedded", "telemetry"],
+        foreign: &["actix_web", "sqlx", "reqwest"],
+    },
     Layer { place: "store/", modules: &["http", "workers", "app", "embedded"], foreign: WEB },
     Layer { place: "http/", modules: &["workers", "app", "embedded"], foreign: SQL },
     Layer { place: "workers/", modules: &["http", "app", "embedded"], foreign: SQL },
@@ -320,6 +325,7 @@ fn planted_violations_are_found() {
         ("http/routes/games.rs", "sqlx::query!(\"select 1\")"),
         ("http/mod.rs", "use crate::workers;"),
         ("workers/clocks.rs", "use super::super::http::sse;"),
+        ("webhook/target.rs", "use crate::store::Store;"),
         ("workers/mod.rs", "let app: crate::app::App;"),
     ] {
         assert!(finds(file, source), "{file}: {source}");
