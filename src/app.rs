@@ -1,5 +1,6 @@
 //! The composition root: database, server, workers, and their orderly end. Nobody imports it but `main` and tests.
 
+use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
@@ -8,18 +9,27 @@ use actix_web::{HttpServer, web};
 use anyhow::Context;
 use sqlx::postgres::PgConnectOptions;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use crate::config::Settings;
 use crate::embedded::{Durability, Embedded};
 use crate::http::{self, Document, Limits};
 use crate::store::Store;
-use crate::workers::{clocks, feed, pruning};
+use crate::webhook::Targets;
+use crate::workers::sending::{Sender, Timeouts};
+use crate::workers::{clocks, feed, pruning, webhooks};
 
 /// The database of the private cluster.
 const DATABASE: &str = "tavola";
 
 /// How long requests in flight have to finish when the server stops, in seconds.
 const GRACE: u64 = 10;
+
+/// How long what is queued for webhooks is gathered before it is claimed together.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// Connections to the database for what goes to webhooks. Each is needed for moments only.
+const DELIVERING: u32 = 2;
 
 /// How often the private cluster is looked after.
 const WATCH: Duration = Duration::from_secs(1);
@@ -31,19 +41,27 @@ pub struct Application {
 }
 
 impl Application {
-    /// Puts the API on a listener; with port 0 the address tells which port it got. `workers` are threads.
+    /// Puts the API on a listener; with port 0 the address tells which port it got. `targets` are the addresses that webhooks
+    /// may have, `workers` threads.
     ///
     /// # Errors
     /// The listener cannot be used.
-    pub fn build(store: Store, limits: Limits, listener: TcpListener, workers: Option<usize>) -> std::io::Result<Self> {
+    pub fn build(
+        store: Store,
+        limits: Limits,
+        targets: Targets,
+        listener: TcpListener,
+        workers: Option<usize>,
+    ) -> std::io::Result<Self> {
         let addr = listener.local_addr()?;
-        let (store, document, limits) =
-            (web::Data::new(store), web::Data::new(Document::new()), web::Data::new(limits));
-        let server = HttpServer::new(move || http::app(store.clone(), document.clone(), limits.clone()))
-            .listen(listener)?
-            .shutdown_timeout(GRACE)
-            // Signals are for `serve`, which has more to stop than this.
-            .disable_signals();
+        let (store, document) = (web::Data::new(store), web::Data::new(Document::new()));
+        let (limits, targets) = (web::Data::new(limits), web::Data::new(targets));
+        let server =
+            HttpServer::new(move || http::app(store.clone(), document.clone(), limits.clone(), targets.clone()))
+                .listen(listener)?
+                .shutdown_timeout(GRACE)
+                // Signals are for `serve`, which has more to stop than this.
+                .disable_signals();
         let server = match workers {
             Some(threads) => server.workers(threads),
             None => server,
@@ -154,13 +172,19 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         let listener =
             TcpListener::bind(settings.addr).with_context(|| format!("cannot listen on {}", settings.addr))?;
         let workers = settings.workers.map(|threads| threads.get());
-        let application = Application::build(database.store.clone(), Limits::new(&settings.limits), listener, workers)?;
+        let targets = Targets::new(settings.allow_private_webhooks);
+        let sender = Sender::new(targets.clone(), Timeouts::default())?;
+        let limits = Limits::new(&settings.limits);
+        let application = Application::build(database.store.clone(), limits, targets, listener, workers)?;
         let (addr, handle) = (application.addr(), application.handle());
         let workers = tokio::spawn(work(database.store.clone()));
+        let (working, stopped) = oneshot::channel();
+        let delivering = tokio::spawn(deliver(database.store.apart(DELIVERING), sender, stopped));
         let store = database.store.clone();
         let stop = tokio::spawn(async move {
             signals.stop().await;
             tracing::info!("stopping");
+            drop(working);
             // They would last as long as their readers want.
             store.close_streams();
             handle.stop(true).await;
@@ -176,6 +200,8 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         };
         stop.abort();
         workers.abort();
+        // It has been told with the others, and takes no longer than the longest attempt.
+        let _ = delivering.await;
         served
     }
     .await;
@@ -231,6 +257,26 @@ async fn attend(store: &Store) {
             tracing::warn!(%error, "the clocks could not be looked after");
         }
     }
+}
+
+/// Delivers to webhooks until `stopped` comes to its end; then what is under way is finished.
+async fn deliver(store: Store, sender: Sender, mut stopped: oneshot::Receiver<Infallible>) {
+    let mut worker = webhooks::Worker::new(store.clone(), sender);
+    loop {
+        if let Err(error) = worker.run_once().await {
+            tracing::warn!(%error, "deliveries to webhooks could not be claimed");
+        }
+        tokio::select! {
+            _ = &mut stopped => break,
+            // There is room again, and its webhook may have more.
+            () = worker.one_done() => {}
+            // Moves follow each other fast: those of some milliseconds are looked for together.
+            () = store.something_to_deliver() => tokio::time::sleep(GATHER).await,
+            () = tokio::time::sleep(webhooks::INTERVAL) => {}
+        }
+    }
+    worker.settle().await;
+    store.close().await;
 }
 
 async fn prune(store: &Store) {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::{Map, Value};
 
@@ -106,12 +106,18 @@ pub struct Settings {
     /// Folder of PostgreSQL's server programs for the private cluster; found by itself where it usually is
     #[arg(long, env = "TAVOLA_PG_BIN")]
     pub pg_bin: Option<PathBuf>,
-    /// Most connections to the database
+    /// Most connections to the database for requests; webhooks take two more
     #[arg(long, env = "TAVOLA_DB_CONNECTIONS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub db_connections: u32,
     /// Threads that serve requests; as many as there are cores unless it is said
     #[arg(long, env = "TAVOLA_WORKERS")]
     pub workers: Option<std::num::NonZeroUsize>,
+    /// Let webhooks have addresses that are not on the public internet (loopback, private, link-local and so on), and plain
+    /// http
+    ///
+    /// For tests and intranets. Every player can then have this machine send requests into its network.
+    #[arg(long, env = "TAVOLA_ALLOW_PRIVATE_WEBHOOKS", value_parser = BoolishValueParser::new())]
+    pub allow_private_webhooks: bool,
     /// How the log looks
     #[arg(long, env = "TAVOLA_LOG_FORMAT", value_enum, default_value = "text")]
     pub log_format: LogFormat,

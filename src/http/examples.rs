@@ -8,9 +8,9 @@ use time::macros::datetime;
 use uuid::Uuid;
 
 use super::dto::{
-    EventOut, EventPageOut, FairnessOut, GameOut, GamePageOut, IssuedOut, LegalMovesOut, MoveAnswerOut, MoveOut,
-    MovePageOut, PastStateOut, ProfileListOut, ProfileOut, RegistrationOut, RulesetListOut, RulesetSummaryOut,
-    TokenListOut, TokenOut,
+    DeliveryOut, DeliveryPageOut, EventOut, EventPageOut, FairnessOut, GameOut, GamePageOut, IssuedOut, LegalMovesOut,
+    MoveAnswerOut, MoveOut, MovePageOut, PastStateOut, ProfileListOut, ProfileOut, RegistrationOut, RulesetListOut,
+    RulesetSummaryOut, TokenListOut, TokenOut, WebhookListOut, WebhookOut,
 };
 use super::language::Language;
 use crate::game::{
@@ -19,7 +19,8 @@ use crate::game::{
 };
 use crate::rulesets::Viewer;
 use crate::rulesets::registry::RulesetId;
-use crate::store::{Issued, Profile, Scope, Scopes, Token};
+use crate::store::{Attempt, Delivery, Issued, Profile, Scope, Scopes, Token, Webhook};
+use crate::webhook::{GameRef, Message, Secret};
 
 const CREATED: OffsetDateTime = datetime!(2026-11-29 18:30:00 UTC);
 
@@ -84,6 +85,42 @@ fn sample_token() -> Token {
         scopes: Scopes([Scope::Play].into()),
         created_at: CREATED,
         expires_at: Some(CREATED + time::Duration::days(30)),
+    }
+}
+
+fn webhook() -> Webhook {
+    Webhook {
+        id: Uuid::from_u128(0x0193_a2f2_1c7d_7b02_b4a6_0000_0000_0001),
+        url: "https://example.com/tavola".into(),
+        created_at: CREATED,
+        failing_since: None,
+        disabled_at: None,
+        old_secret_until: None,
+    }
+}
+
+/// A message that has arrived at the second attempt, or one that is about to be sent.
+fn delivery(game: Option<&Game>) -> Delivery {
+    let attempts = [(0, Some(503), None, 41), (5, Some(204), None, 38)].into_iter().zip(1..);
+    let attempts = attempts.map(|((second, status, error, duration_ms), number)| Attempt {
+        number,
+        at: CREATED + time::Duration::seconds(second),
+        status,
+        error,
+        duration_ms,
+    });
+    let reference = |game: &Game| GameRef { id: game.id, version: game.version, seat: game.to_move, deadline: None };
+    Delivery {
+        message: Message {
+            id: Uuid::from_u128(0x5b0e_7c1a_93d4_4f6e_8a21_0000_0000_0001),
+            webhook_id: webhook().id,
+            kind: if game.is_some() { "your_turn" } else { "ping" }.into(),
+            game: game.map(reference),
+            created_at: CREATED,
+        },
+        next_attempt_at: game.is_none().then_some(CREATED),
+        delivered_at: game.map(|_| CREATED + time::Duration::seconds(5)),
+        attempts: if game.is_some() { attempts.collect() } else { Vec::new() },
     }
 }
 
@@ -192,6 +229,27 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
         }
         "get_fairness" => (None, shown(FairnessOut::from(&sample.over))),
         "get_record" => (None, shown(Record::new(&sample.over, std::slice::from_ref(&sample.entry)))),
+        "create_webhook" => {
+            let answer = WebhookOut::with_secret(webhook(), &Secret(std::array::from_fn(|i| i as u8)));
+            (Some(json!({"url": "https://example.com/tavola"})), shown(answer))
+        }
+        "list_webhooks" => (None, shown(WebhookListOut { items: vec![webhook().into()] })),
+        "get_webhook" => (None, shown(WebhookOut::from(webhook()))),
+        "update_webhook" => (Some(json!({"enabled": true})), shown(WebhookOut::from(webhook()))),
+        "rotate_webhook_secret" => {
+            let rotated = Webhook { old_secret_until: Some(CREATED + time::Duration::DAY), ..webhook() };
+            (None, shown(WebhookOut::with_secret(rotated, &Secret(std::array::from_fn(|i| 31 - i as u8)))))
+        }
+        "ping_webhook" => (None, shown(DeliveryOut::from(delivery(None)))),
+        "list_deliveries" => {
+            let items = vec![delivery(Some(&sample.played)).into()];
+            (None, shown(DeliveryPageOut { items, next_cursor: None }))
+        }
+        "redeliver" => {
+            let again =
+                Delivery { delivered_at: None, next_attempt_at: Some(CREATED), ..delivery(Some(&sample.played)) };
+            (None, shown(DeliveryOut::from(again)))
+        }
         "healthz" | "readyz" => (None, Some(json!({"status": "ok"}))),
         _ => (None, None),
     }

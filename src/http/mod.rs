@@ -27,6 +27,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use uuid::Uuid;
 
 use crate::store::Store;
+use crate::webhook::Targets;
 pub use limits::Limits;
 pub use problem::Code;
 use problem::Problem;
@@ -106,11 +107,12 @@ impl Default for Document {
     }
 }
 
-/// The whole API over a store: what the server runs and the tests too.
+/// The whole API over a store, with the addresses that webhooks may have: what the server runs and the tests too.
 pub fn app(
     store: web::Data<Store>,
     document: web::Data<Document>,
     limits: web::Data<Limits>,
+    targets: web::Data<Targets>,
 ) -> App<
     impl ServiceFactory<
         ServiceRequest,
@@ -124,6 +126,7 @@ pub fn app(
     app.app_data(store)
         .app_data(document)
         .app_data(limits)
+        .app_data(targets)
         .app_data(web::PayloadConfig::new(request::BODY_LIMIT))
         .service(web::redirect("/docs", "/docs/"))
         .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("/openapi.json").try_it_out_enabled(true)))
@@ -239,7 +242,8 @@ mod tests {
     async fn answer(request: TestRequest) -> ServiceResponse<impl MessageBody> {
         let nowhere = "postgres://127.0.0.1:1/nowhere".parse().unwrap();
         let store = web::Data::new(Store::open(nowhere, 1));
-        let service = init_service(app(store, web::Data::new(Document::new()), web::Data::new(Limits::none()))).await;
+        let (document, targets) = (web::Data::new(Document::new()), web::Data::new(Targets::new(false)));
+        let service = init_service(app(store, document, web::Data::new(Limits::none()), targets)).await;
         call_service(&service, request.to_request()).await
     }
 

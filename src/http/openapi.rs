@@ -110,6 +110,15 @@ const ERRORS: &[(&str, &[Code])] = &[
     ("get_state", &[Code::NotSeated, Code::NotFound]),
     ("get_fairness", &[Code::NotFound]),
     ("get_record", &[Code::NotFound, Code::GameNotFinished]),
+    ("create_webhook", &[Code::WebhookExists, Code::TooManyWebhooks, Code::TargetNotAllowed]),
+    ("list_webhooks", &[]),
+    ("get_webhook", &[Code::NotFound]),
+    ("update_webhook", &[Code::NotFound]),
+    ("delete_webhook", &[Code::NotFound]),
+    ("rotate_webhook_secret", &[Code::NotFound]),
+    ("ping_webhook", &[Code::NotFound, Code::WebhookDisabled]),
+    ("list_deliveries", &[Code::NotFound]),
+    ("redeliver", &[Code::NotFound, Code::WebhookDisabled]),
     ("healthz", &[]),
     ("readyz", &[]),
     ("get_openapi", &[]),
@@ -160,6 +169,7 @@ fn base() -> OpenApi {
             ("moves", "Legal moves, playing, the log."),
             ("events", "What happens to a game, and to a player anywhere: pages and streams."),
             ("history", "Any past state of a game, its fairness, its record."),
+            ("webhooks", "Being told of what happens by requests to a server of yours."),
             ("operations", "Health, this document, pages about problems."),
         ]
         .into_iter()
@@ -184,7 +194,18 @@ fn common_errors(operation: &Value) -> Vec<Code> {
     }
     // What has no use for a body reads it all the same if it is sent: the key is of the whole request.
     if operation.get("requestBody").is_some()
-        || matches!(operation["operationId"].as_str(), Some("start_game" | "resign" | "abort_game" | "change_invite"))
+        || matches!(
+            operation["operationId"].as_str(),
+            Some(
+                "start_game"
+                    | "resign"
+                    | "abort_game"
+                    | "change_invite"
+                    | "rotate_webhook_secret"
+                    | "ping_webhook"
+                    | "redeliver"
+            )
+        )
     {
         codes.extend([Code::InvalidBody, Code::BodyTooLarge, Code::UnsupportedMediaType]);
     }
@@ -250,7 +271,7 @@ fn complete_operations(document: &mut Value) {
             limit(parameter);
         }
         // Nothing at all means an object without members.
-        if matches!(id.as_str(), "update_me" | "take_seat" | "create_rematch") {
+        if matches!(id.as_str(), "update_me" | "take_seat" | "create_rematch" | "update_webhook") {
             operation["requestBody"]["required"] = false.into();
         }
         if operation.get("security").is_none() {

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::game::{GameError, InvalidText};
 use crate::store::{Scope, StoreError};
+use crate::webhook::Refusal;
 
 /// Makes the table of codes: appended to, never renamed or reused.
 macro_rules! codes {
@@ -88,6 +89,12 @@ codes! {
         "Another account has this name, or one that differs only by case or look.";
     TooManyTokens 409 "too-many-tokens", "You have too many tokens",
         "A player has at most 50 tokens, those that have expired not counted. Revoke one that is not needed any more.";
+    WebhookExists 409 "webhook-exists", "You have a webhook with this address",
+        "Each of a player's webhooks has an address of its own. Delete the other one, or use it.";
+    TooManyWebhooks 409 "too-many-webhooks", "You have as many webhooks as one may have",
+        "A player has at most ten webhooks. Delete one that is not needed any more.";
+    WebhookDisabled 409 "webhook-disabled", "The webhook is disabled",
+        "Nothing is sent to a webhook that is disabled. Enable it (`PATCH` with `{\"enabled\": true}`) and try again.";
     StaleVersion 412 "stale-version", "The game has moved on",
         "The game has another version than `If-Match` expects; `current_version` tells which. Read the game again and decide anew.";
     BodyTooLarge 413 "body-too-large", "The body is too large",
@@ -98,6 +105,9 @@ codes! {
         "The move is well-formed but not legal; `rule` names the rule. Nothing has changed. `GET …/legal-moves` lists all legal moves.";
     InvalidOptions 422 "invalid-options", "The options do not suit the ruleset",
         "An option is unknown, of the wrong type, out of range, or contradicts another. `errors` points into `options`.";
+    TargetNotAllowed 422 "target-not-allowed", "Nothing is sent to this address",
+        "A webhook's address is an `https` URL whose host has an address on the public internet: not loopback, private, link-local or \
+         otherwise special ones, also by way of a name. The operator of a server can allow them.";
     IdempotencyKeyReused 422 "idempotency-key-reused", "The key was used for another request",
         "An `Idempotency-Key` belongs to one request: method, path and body. Use a new key for a new request.";
     RateLimited 429 "rate-limited", "Too many requests",
@@ -302,6 +312,9 @@ impl From<StoreError> for Problem {
             StoreError::Game(error) => error.into(),
             StoreError::NameTaken => Problem::new(Code::NameTaken, "choose another name"),
             StoreError::TooManyTokens => Problem::new(Code::TooManyTokens, error.to_string()),
+            StoreError::WebhookExists => Problem::new(Code::WebhookExists, error.to_string()),
+            StoreError::TooManyWebhooks => Problem::new(Code::TooManyWebhooks, error.to_string()),
+            StoreError::WebhookDisabled => Problem::new(Code::WebhookDisabled, error.to_string()),
             StoreError::KeyReused => Problem::new(Code::IdempotencyKeyReused, "use a new key for a new request"),
             StoreError::Contended => Problem::new(Code::Unavailable, error.to_string()),
             StoreError::Unavailable(source) => {
@@ -317,6 +330,16 @@ impl From<StoreError> for Problem {
                 Problem::new(Code::Internal, "the server failed")
             }
         }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let code = match refusal {
+            Refusal::Malformed(_) => Code::InvalidBody,
+            Refusal::Insecure | Refusal::NotAllowed | Refusal::Unresolved => Code::TargetNotAllowed,
+        };
+        Problem::at(code, "/url".to_owned(), refusal.to_string())
     }
 }
 

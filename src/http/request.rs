@@ -266,6 +266,19 @@ impl FromRequest for Id {
     }
 }
 
+/// The id of a delivery in a path.
+pub struct DeliveryId(pub Uuid);
+
+impl FromRequest for DeliveryId {
+    type Error = Problem;
+    type Future = std::future::Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let text = request.match_info().get("delivery").unwrap_or_default();
+        std::future::ready(id(text).map(DeliveryId).ok_or_else(|| Problem::parameter("delivery", "an id is a UUID")))
+    }
+}
+
 /// A UUID in its usual form of 36 characters.
 pub fn id(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 36)

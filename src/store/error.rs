@@ -27,6 +27,15 @@ pub enum StoreError {
     /// The player has as many tokens as one can have.
     #[error("there are {MOST_TOKENS} tokens already")]
     TooManyTokens,
+    /// The player has a webhook with this address.
+    #[error("there is a webhook with this address")]
+    WebhookExists,
+    /// The player has as many webhooks as one may have.
+    #[error("there are as many webhooks as one may have")]
+    TooManyWebhooks,
+    /// Nothing is sent to the webhook.
+    #[error("the webhook is disabled")]
+    WebhookDisabled,
     /// The Idempotency-Key was used for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,

@@ -130,7 +130,9 @@ impl Store {
         }
         drop(outgoing);
         self.hub.outgoing_woken.notify_one();
-        self.hub.webhooks_woken.notify_one();
+        if !game.notices(change).is_empty() {
+            self.wake_webhooks();
+        }
         if game.to_move.is_some() && game.player_to_move().is_none() {
             self.hub.due_woken.notify_one();
         }

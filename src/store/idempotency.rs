@@ -9,7 +9,8 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::StoreError;
+use super::error::violated;
+use super::{Created, StoreError};
 
 /// The constraint that a second request under the same key violates.
 pub(super) const KEY_CONSTRAINT: &str = "idempotency_keys_pkey";
@@ -138,6 +139,68 @@ pub(super) async fn forget_expired(pool: &PgPool, player: Uuid, key: &Idempotenc
 }
 
 impl super::Store {
+    /// What an earlier request of a player under this key was answered, if it was one of those whose answers are kept.
+    ///
+    /// # Errors
+    /// The key was used for another request; the database fails.
+    pub async fn answered(&self, player: Uuid, key: Option<&IdempotencyKey>) -> Result<Option<Answer>, StoreError> {
+        let Some(key) = key else { return Ok(None) };
+        match find(&self.pool, player, key).await? {
+            Some(Repeat::Answer(answer)) => Ok(Some(answer)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Does something for a player once under a key. `work` does it in a transaction and makes the answer, which the key then
+    /// keeps.
+    ///
+    /// # Errors
+    /// Those of `work`; the key was used for another request; the database fails.
+    pub(super) async fn once(
+        &self,
+        player: Uuid,
+        key: Option<&IdempotencyKey>,
+        work: impl AsyncFn(&mut PgConnection) -> Result<Answer, StoreError>,
+    ) -> Result<Created, StoreError> {
+        let mut last = false;
+        loop {
+            if let Some(answer) = self.answered(player, key).await? {
+                return Ok(Created { answer, repeated: true });
+            }
+            let error = match self.once_unless_done(player, key, &work).await {
+                Ok(answer) => return Ok(Created { answer, repeated: false }),
+                Err(error) => error,
+            };
+            let taken = matches!(&error, StoreError::Database(error) if violated(error) == Some(KEY_CONSTRAINT));
+            match key {
+                // Of two equal requests at once the second fails on the key, or on what the first has done: is it there now?
+                Some(key) if !last && !matches!(error, StoreError::Unavailable(_)) => {
+                    last = true;
+                    if taken {
+                        forget_expired(&self.pool, player, key).await?;
+                    }
+                }
+                _ if taken => return Err(StoreError::Contended),
+                _ => return Err(error),
+            }
+        }
+    }
+
+    async fn once_unless_done(
+        &self,
+        player: Uuid,
+        key: Option<&IdempotencyKey>,
+        work: &impl AsyncFn(&mut PgConnection) -> Result<Answer, StoreError>,
+    ) -> Result<Answer, StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        let answer = work(&mut transaction).await?;
+        if let Some(key) = key {
+            keep(&mut transaction, player, key, &answer).await?;
+        }
+        transaction.commit().await?;
+        Ok(answer)
+    }
+
     /// Deletes up to `limit` keys that are older than a day; answers how many.
     ///
     /// # Errors

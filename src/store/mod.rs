@@ -6,6 +6,7 @@
 
 mod clocks;
 mod commands;
+mod deliveries;
 mod error;
 mod events;
 mod feed;
@@ -18,6 +19,7 @@ mod player_feed;
 mod players;
 mod tokens;
 mod turns;
+mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +31,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 use hub::Hub;
 
 pub use commands::{Created, Rematch, Updated};
+pub use deliveries::{Attempt, Delivery, DeliveryPlace, Due, Outcome, Verdict};
 pub use error::StoreError;
 pub use events::Names;
 pub use feed::Listener;
@@ -40,6 +43,7 @@ pub use player_feed::{AccountEvent, FeedCursor, FeedKey, FeedPage};
 pub use players::{Profile, Registered};
 pub use tokens::{Bearer, Issued, MOST_TOKENS, NewToken, Scope, Scopes, Token, TokenHash, TokenName};
 pub use turns::{TimeKey, TimePage};
+pub use webhooks::{MOST_WEBHOOKS, Webhook};
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
@@ -76,6 +80,13 @@ impl Store {
         Self { pool, hub: Arc::default() }
     }
 
+    /// The same database by connections of its own, at most so many. A connection lives on the runtime that made it: those of
+    /// requests end with the threads that serve them, and what goes on a little longer needs others.
+    pub fn apart(&self, connections: u32) -> Self {
+        let options = PgConnectOptions::clone(&self.pool.connect_options());
+        Self { hub: self.hub.clone(), ..Self::open(options, connections) }
+    }
+
     /// Brings the schema up to date.
     ///
     /// # Errors
@@ -96,6 +107,12 @@ impl Store {
         let applied: Option<i64> =
             sqlx::query_scalar("select max(version) from _sqlx_migrations where success").fetch_one(&self.pool).await?;
         Ok(applied >= newest)
+    }
+
+    /// Says that something has been queued for webhooks, once it is committed: this server's worker then looks at once. Others
+    /// find it when they look next.
+    pub fn wake_webhooks(&self) {
+        self.hub.webhooks_woken.notify_one();
     }
 
     /// Ends all connections once what they are doing is done.

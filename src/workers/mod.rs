@@ -3,3 +3,5 @@
 pub mod clocks;
 pub mod feed;
 pub mod pruning;
+pub mod sending;
+pub mod webhooks;

@@ -10,14 +10,16 @@ pub const INTERVAL: Duration = Duration::from_secs(600);
 /// How many rows one statement deletes, so that none takes long.
 const BATCH: u32 = 1_000;
 
-/// Deletes all idempotency keys that are older than a day, and all tokens that expired more than a day ago; answers how many.
+/// Deletes all idempotency keys that are older than a day, all tokens that expired more than a day ago, and all deliveries to
+/// webhooks that are older than 30 days; answers how many rows.
 ///
 /// # Errors
 /// The database fails; what was deleted until then stays deleted.
 pub async fn run_once(store: &Store) -> Result<u64, StoreError> {
     let keys = in_batches(|| store.prune_idempotency_keys(BATCH)).await?;
     let tokens = in_batches(|| store.prune_tokens(BATCH)).await?;
-    Ok(keys + tokens)
+    let deliveries = in_batches(|| store.prune_deliveries(BATCH)).await?;
+    Ok(keys + tokens + deliveries)
 }
 
 /// Deletes batch by batch until one is not full; answers how many all in all.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::checks::DOCUMENT;
-use crate::helpers::TestApp;
+use crate::helpers::{Player, TestApp};
 use crate::play::Chance;
 
 /// An operation and what is answered to nobody (no token), a stranger (an account that has never sat anywhere), a
@@ -20,6 +20,8 @@ const UNOWNED: (u16, &str) = (403, "not-owner");
 /// Its parameter is missing.
 const UNREADABLE: (u16, &str) = (400, "invalid-parameter");
 const UNFINISHED: (u16, &str) = (409, "game-not-finished");
+const HIDDEN: (u16, &str) = (404, "not-found");
+const INSIDE: (u16, &str) = (422, "target-not-allowed");
 const STARTED: (u16, &str) = (409, "game-not-open");
 
 const TABLE: &[Line] = &[
@@ -62,6 +64,16 @@ const TABLE: &[Line] = &[
     ("get_state", [OK, OK, OK, OK]),
     ("get_fairness", [OK, OK, OK, OK]),
     ("get_record", [UNFINISHED, UNFINISHED, UNFINISHED, UNFINISHED]),
+    // One's webhooks are nobody else's to know of; that of the table is its creator's.
+    ("create_webhook", [UNKNOWN, INSIDE, INSIDE, INSIDE]),
+    ("list_webhooks", [UNKNOWN, OK, OK, OK]),
+    ("get_webhook", [UNKNOWN, HIDDEN, HIDDEN, HIDDEN]),
+    ("update_webhook", [UNKNOWN, HIDDEN, HIDDEN, HIDDEN]),
+    ("delete_webhook", [UNKNOWN, HIDDEN, HIDDEN, HIDDEN]),
+    ("rotate_webhook_secret", [UNKNOWN, HIDDEN, HIDDEN, HIDDEN]),
+    ("ping_webhook", [UNKNOWN, HIDDEN, HIDDEN, HIDDEN]),
+    ("list_deliveries", [UNKNOWN, HIDDEN, HIDDEN, HIDDEN]),
+    ("redeliver", [UNKNOWN, HIDDEN, HIDDEN, HIDDEN]),
     ("healthz", [OK, OK, OK, OK]),
     ("readyz", [OK, OK, OK, OK]),
     ("get_openapi", [OK, OK, OK, OK]),
@@ -88,6 +100,8 @@ pub fn body(operation: &str, name: &str, mv: &Value, player: &str) -> Option<Val
         "create_game" => Some(json!({"ruleset": "leopard"})),
         "take_seat" | "create_rematch" => Some(json!({})),
         "invite_player" => Some(json!({"player": player})),
+        "create_webhook" => Some(json!({"url": "https://127.0.0.1/"})),
+        "update_webhook" => Some(json!({"enabled": false})),
         "play_move" => Some(mv.clone()),
         _ => None,
     }
@@ -106,7 +120,22 @@ pub fn path_of(template: &str, game: &str, player: &str) -> String {
         .replace("{number}", "1")
         .replace("{code}", "internal")
         .replace("{slug}", "leonardo")
+        .replace("{delivery}", &nobody)
         .replace("{player}", player)
+}
+
+/// A webhook of a player with a delivery; the ids of both.
+async fn webhook(app: &TestApp, player: &Player) -> (String, String) {
+    sqlx::query_as(
+        "with w as (insert into webhooks (id, player_id, url, secret)
+                    values (gen_random_uuid(), $1::uuid, 'https://hooks.example/', sha256('x')) returning id),
+              d as (insert into webhook_deliveries (webhook_id, type) select id, 'ping' from w returning id)
+         select w.id::text, d.id::text from w, d",
+    )
+    .bind(&player.id)
+    .fetch_one(app.sql())
+    .await
+    .unwrap()
 }
 
 #[tokio::test]
@@ -126,7 +155,10 @@ async fn outsiders_are_answered_as_the_table_says() {
         };
         let (creator, wrong) = (&table.players[0], &table.players[1]);
         let mv = app.legal_moves(&table.id, creator).await[0].clone();
-        let path = path_of(&template, &table.id, &creator.id);
+        let (webhook, delivery) = webhook(&app, creator).await;
+        let path =
+            path_of(&template.replace("/webhooks/{id}", &format!("/webhooks/{webhook}")), &table.id, &creator.id);
+        let path = path.replace(&format!("/deliveries/{}", uuid::Uuid::nil()), &format!("/deliveries/{delivery}"));
         let viewers = [
             ("nobody", None),
             ("stranger", Some(&stranger)),

@@ -72,6 +72,17 @@ async fn every_problem_looks_as_it_always_did() {
     check(&mut seen, app.post(table.path("/moves")).by(mover).json(&json!({"type": "end_hand"})).send().await);
     let options = json!({"ruleset": "leopard", "options": {"hands": 13}});
     check(&mut seen, app.post("/v1/games").by(&ada).json(&options).send().await);
+    let hook = |url: &str| app.post("/v1/me/webhooks").by(&ada).json(&json!({"url": url}));
+    let webhook = hook("https://93.184.215.14/").ok(201).await;
+    let webhook = format!("/v1/me/webhooks/{}", webhook["id"].as_str().unwrap());
+    check(&mut seen, hook("https://93.184.215.14/").send().await);
+    app.call("PATCH", &webhook).by(&ada).json(&json!({"enabled": false})).expect(200).await;
+    check(&mut seen, app.post(format!("{webhook}/ping")).by(&ada).send().await);
+    for n in 1..10 {
+        hook(&format!("https://93.184.215.14/{n}")).expect(201).await;
+    }
+    check(&mut seen, hook("https://93.184.215.14/10").send().await);
+    check(&mut seen, hook("https://127.0.0.1/").send().await);
     app.post("/v1/games").by(&ada).key("k").json(&leopard).expect(201).await;
     check(&mut seen, app.post("/v1/games").by(&ada).key("k").json(&json!({"ruleset": "siggil"})).send().await);
     // One an hour, and time stands still.

@@ -6,6 +6,7 @@ mod history;
 mod player;
 mod ruleset;
 mod token;
+mod webhook;
 
 pub use event::{EventOut, EventPageOut};
 pub use game::{
@@ -16,3 +17,4 @@ pub use history::{FairnessOut, PastStateOut};
 pub use player::{PlayerIn, PlayerOut, ProfileIn, ProfileListOut, ProfileOut, RegistrationOut};
 pub use ruleset::{RulesetListOut, RulesetOut, RulesetSummaryOut};
 pub use token::{IssuedOut, TokenIn, TokenListOut, TokenOut};
+pub use webhook::{DeliveryOut, DeliveryPageOut, WebhookChangesIn, WebhookIn, WebhookListOut, WebhookOut};

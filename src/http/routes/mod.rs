@@ -11,6 +11,7 @@ mod rulesets;
 mod seats;
 mod tokens;
 mod turns;
+mod webhooks;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header;
@@ -65,6 +66,15 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(history::get_state)
         .service(history::get_fairness)
         .service(history::get_record)
+        .service(webhooks::create_webhook)
+        .service(webhooks::list_webhooks)
+        .service(webhooks::get_webhook)
+        .service(webhooks::update_webhook)
+        .service(webhooks::delete_webhook)
+        .service(webhooks::rotate_webhook_secret)
+        .service(webhooks::ping_webhook)
+        .service(webhooks::list_deliveries)
+        .service(webhooks::redeliver)
         .service(operations::healthz)
         .service(operations::readyz)
         .service(operations::get_openapi)
