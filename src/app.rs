@@ -286,7 +286,7 @@ async fn prune(store: &Store) {
     interval.tick().await;
     loop {
         interval.tick().await;
-        match pruning::run_once(&store).await {
+        match pruning::run_once(store).await {
             Ok(pruned) => tracing::debug!(pruned, "what is kept for a time only was pruned"),
             Err(error) => tracing::warn!(%error, "what is kept for a time only could not be pruned"),
         }
