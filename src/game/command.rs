@@ -259,8 +259,7 @@ impl Game {
         }
         let wanted = wanted.or(own.map(|kept| kept.seat));
         let seat = self.free_seat(wanted, actor.id, now, |free| free.next())?;
-        // What was kept for them they have, or do without; what was kept for another too long is this player's now.
-        self.invitations.retain(|kept| kept.player.id != actor.id && kept.seat != seat);
+        self.clear_invitations(seat, actor.id, change);
         self.seats.push(SeatedPlayer::new(seat, actor.clone(), entropy));
         self.seats.sort_by_key(|taken| taken.seat);
         change.tell(Happening::of_player(EventKind::PlayerJoined, seat, actor.id));
@@ -316,7 +315,7 @@ impl Game {
         }
         // From above, so that who comes by themselves finds the low seats.
         let seat = self.free_seat(wanted, player.id, now, |free| free.next_back())?;
-        self.invitations.retain(|kept| kept.player.id != player.id && kept.seat != seat);
+        self.clear_invitations(seat, player.id, change);
         change.tell(Happening::of_player(EventKind::PlayerInvited, seat, player.id));
         self.invitations.push(Invitation { seat, player, expires_at });
         self.invitations.sort_by_key(|kept| kept.seat);
@@ -341,6 +340,17 @@ impl Game {
     /// The seat that is kept for a player.
     pub fn invitation_of(&self, player: Uuid) -> Option<Seat> {
         self.invitations.iter().find(|kept| kept.player.id == player).map(|kept| kept.seat)
+    }
+
+    /// Makes room for a player: what was kept for them they have, or do without; what was kept in that seat for another, too
+    /// long, is over, whether a server has come by or not.
+    fn clear_invitations(&mut self, seat: Seat, player: Uuid, change: &mut Change) {
+        let kept = std::mem::take(&mut self.invitations);
+        let (gone, kept) = kept.into_iter().partition(|kept| kept.player.id == player || kept.seat == seat);
+        self.invitations = kept;
+        for other in Vec::<Invitation>::into_iter(gone).filter(|other| other.player.id != player) {
+            change.tell(Happening::of_player(EventKind::InvitationExpired, other.seat, other.player.id));
+        }
     }
 
     fn drop_invitations(&mut self, change: &mut Change) {

@@ -95,9 +95,13 @@ impl Store {
             Err(error) => {
                 tracing::error!(game = %id, %error, "a game cannot be attended to");
                 claim.rollback().await?;
-                sqlx::query!("update positions set due_at = now() + interval '1 minute' where game_id = $1", id)
-                    .execute(&self.pool)
-                    .await?;
+                // Unless somebody could after all, meanwhile.
+                sqlx::query!(
+                    "update positions set due_at = now() + interval '1 minute' where game_id = $1 and due_at <= now()",
+                    id
+                )
+                .execute(&self.pool)
+                .await?;
                 Ok(true)
             }
         }
@@ -119,8 +123,10 @@ impl Store {
     /// The database fails.
     pub async fn expire_next(&self) -> Result<bool, StoreError> {
         let mut claim = self.pool.begin().await?;
+        // Claimed as every change claims a game: who locked its seats first could wait for a player who waits for them.
         let id = sqlx::query_scalar!(
-            "select game_id from seats where expires_at <= now() order by expires_at limit 1 for update skip locked"
+            "select p.game_id from seats s join positions p on p.game_id = s.game_id
+             where s.expires_at <= now() order by s.expires_at limit 1 for update of p skip locked"
         )
         .fetch_optional(&mut *claim)
         .await?;

@@ -155,6 +155,8 @@ impl Store {
             if let Some(key) = key
                 && let Err(error) = idempotency::keep(&mut transaction, caller.id, key, &answer).await
             {
+                // What follows asks for a connection of its own.
+                transaction.rollback().await?;
                 self.after_failure(error, Some((caller.id, key))).await?;
                 continue;
             }

@@ -207,7 +207,7 @@ impl Store {
         if !game.is_known_to(caller.as_ref().map(|player| player.id), access.invite.as_deref()) {
             return Err(StoreError::NotFound);
         }
-        credit(&mut game, row.now, row.clock_time);
+        credit(&mut game, row.changed_at, row.now, row.clock_time);
         let now = row.changed_at.map_or(row.now, |changed| changed.max(row.now));
         Ok(Loaded { caller, game, repeat, now, clock_time: row.clock_time })
     }
@@ -234,7 +234,7 @@ impl Store {
     pub(super) async fn load_known(&self, connection: &mut PgConnection, id: Uuid) -> Result<Loaded, StoreError> {
         let row = load_row(connection, id, None, None).await?;
         let mut game = self.game_of(row.game.ok_or(StoreError::NotFound)?).await?;
-        credit(&mut game, row.now, row.clock_time);
+        credit(&mut game, row.changed_at, row.now, row.clock_time);
         let now = row.changed_at.map_or(row.now, |changed| changed.max(row.now));
         Ok(Loaded { caller: None, game, repeat: None, now, clock_time: row.clock_time })
     }
@@ -261,9 +261,11 @@ impl Store {
     }
 }
 
-/// Gives the player to move the time back in which no server ran, before that is written.
-fn credit(game: &mut Game, now: OffsetDateTime, clock_time: OffsetDateTime) {
-    if let Some(due) = game.due_at.filter(|due| *due > clock_time) {
+/// Gives the player to move the time back in which no server ran, before that is written. What has changed since the last sign
+/// of life has a deadline that knows of the silence.
+fn credit(game: &mut Game, changed_at: Option<OffsetDateTime>, now: OffsetDateTime, clock_time: OffsetDateTime) {
+    let knows = changed_at.is_some_and(|changed| changed > clock_time);
+    if let Some(due) = game.due_at.filter(|due| *due > clock_time && !knows) {
         game.due_at = Some(due + (now - clock_time));
     }
 }

@@ -96,6 +96,21 @@ async fn a_stream_cut_after_any_event_goes_on_with_the_next() {
 }
 
 #[tokio::test]
+async fn pages_of_any_size_hold_the_whole_log() {
+    let app = TestApp::new().await;
+    let table = app.table("leonardo", &json!({"turn_limit": 4}), 2).await;
+    app.play_random(&table, 1, 4).await;
+    let whole = app.events(&table.id, None, 100).await;
+    // The last two are of one version: a page can end between them.
+    let [.., last_move, end] = whole.as_slice() else { panic!("{whole:?}") };
+    assert_eq!((&last_move["type"], &end["type"]), (&json!("move_played"), &json!("game_finished")));
+    assert_eq!(last_move["version"], end["version"]);
+    for limit in 1..=whole.len() {
+        assert_eq!(ids(&app.events(&table.id, None, limit).await), ids(&whole), "{limit} a page");
+    }
+}
+
+#[tokio::test]
 async fn a_stream_begins_with_a_snapshot_and_tells_of_everything_from_then_on() {
     let app = TestApp::new().await;
     let [ada, bo] = app.players(2).await.try_into().unwrap();

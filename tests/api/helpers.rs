@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgConnection, PgPool};
 use tavola::app::Application;
 use tavola::http::Limits;
 use tavola::store::Store;
@@ -62,6 +62,15 @@ impl TestApp {
         Self::serve(database::create().await, true, 1, 6, Limits::none(), targets).await
     }
 
+    /// Has clocks run however long a test takes: nobody here gives signs of life each second, as servers do of themselves.
+    pub async fn keep_alive(&self) {
+        // Over a connection that ends at once: some tests wait until nobody is connected.
+        let mut connection = PgConnection::connect_with(&self.options).await.unwrap();
+        let sql = "update heartbeats set at = now() + interval '1 day'";
+        sqlx::query(sql).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    }
+
     /// Another server on the same database.
     pub async fn another(&self) -> Self {
         Self::serve(self.options.clone(), false, 1, 6, Limits::none(), Targets::new(false)).await
@@ -97,7 +106,11 @@ impl TestApp {
             .build()
             .expect("a client needs nothing");
         let sql = PgPoolOptions::new().max_connections(2).connect_lazy_with(options.clone());
-        Self { addr, store, options, owns_database, sql, handle, client, secrets: Mutex::default() }
+        let app = Self { addr, store, options, owns_database, sql, handle, client, secrets: Mutex::default() };
+        if owns_database {
+            app.keep_alive().await;
+        }
+        app
     }
 
     /// How to connect to its database.

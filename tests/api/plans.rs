@@ -135,6 +135,25 @@ async fn pages_read_no_more_than_a_page(app: &TestApp) {
             before = now;
         }
     }
+    // Of `p21`, who is to move in some games.
+    let player = Uuid::parse_str("22119ec7-6d92-563d-121d-645530848a2f").unwrap();
+    for invitations in [false, true] {
+        let store = Store::open(app.database().clone(), 1);
+        for _ in 0..TIMES {
+            let page = match invitations {
+                false => store.list_turns(player, None, 20).await,
+                true => store.list_invitations(player, None, 20).await,
+            };
+            assert_eq!(page.unwrap().items.is_empty(), invitations);
+        }
+        store.close().await;
+        let now = read(app).await;
+        for table in ["games", "seats", "positions"] {
+            let (whole, rows) = (now[table].whole - before[table].whole, now[table].rows - before[table].rows);
+            assert!(whole == 0 && rows <= 140 * TIMES, "{rows} rows of {table}, {whole} times all of it");
+        }
+        before = now;
+    }
 }
 
 async fn moves_read_a_game_and_nothing_else(app: &TestApp) {

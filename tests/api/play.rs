@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 use tavola::rulesets::registry::RulesetId;
+use tavola::workers::clocks;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use crate::helpers::{Player, Reply, TestApp};
 
@@ -56,19 +59,60 @@ impl TestApp {
 
     /// Begins a game of these players, in this order.
     pub async fn table_of(&self, slug: &str, options: &Value, players: Vec<Player>) -> Table {
-        let wanted = json!({"ruleset": slug, "options": options, "seats": players.len(), "entropy": "sesame"});
-        let mut game = self.create(&players[0], &wanted).await;
-        let id = game["id"].as_str().expect("a game has an id").to_owned();
-        for player in &players[1..] {
-            game = self.join(&id, player).await;
-        }
-        assert_eq!(game["status"], "active", "{game}");
-        Table { id, ruleset: RulesetId::from_slug(slug).expect("a ruleset"), players }
+        self.table_like(&json!({"ruleset": slug, "options": options, "entropy": "sesame"}), players).await
     }
 
-    /// The seat to move as everybody sees it; none when the game is over.
+    /// Begins a game like that, with as many seats as there are players, who sit in this order.
+    pub async fn table_like(&self, wanted: &Value, players: Vec<Player>) -> Table {
+        let mut wanted = wanted.clone();
+        wanted["seats"] = json!(players.len());
+        let mut game = self.create(&players[0], &wanted).await;
+        let id = game["id"].as_str().expect("a game has an id").to_owned();
+        let code = game["invite"].as_str().map_or(json!({}), |code| json!({"invite": code}));
+        for player in &players[1..] {
+            game = self.post(format!("/v1/games/{id}/seats")).by(player).json(&code).ok(201).await;
+        }
+        assert_eq!(game["status"], "active", "{game}");
+        Table { id, ruleset: ruleset(wanted["ruleset"].as_str().unwrap_or_default()), players }
+    }
+
+    /// Creates a game that waits for players; its path.
+    pub async fn open(&self, creator: &Player, game: &Value) -> String {
+        let game = self.create(creator, game).await;
+        assert_eq!(game["status"], "open", "{game}");
+        format!("/v1/games/{}", game["id"].as_str().expect("a game has an id"))
+    }
+
+    /// Does what is due in all games, as servers do each second; of how many that was.
+    pub async fn attend(&self) -> u64 {
+        clocks::attend_all(&self.store).await.expect("the database answers")
+    }
+
+    /// Sets a game's deadline so that it has just passed.
+    pub async fn let_time_run_out(&self, id: &str) {
+        let sql =
+            "update positions set due_at = now() - interval '1 microsecond' where game_id = $1 and due_at is not null";
+        let id = uuid::Uuid::parse_str(id).expect("an id is a UUID");
+        let done = sqlx::query(sql).bind(id).execute(self.sql()).await.unwrap();
+        assert_eq!(done.rows_affected(), 1, "the game has a deadline");
+    }
+
+    /// Plays at random until the game is over, bots included; the game as everybody sees it.
+    pub async fn play_with_bots_to_the_end(&self, table: &Table, seed: u64) -> Value {
+        let mut chance = Chance(seed);
+        for _ in 0..4_000 {
+            self.attend().await;
+            let game = self.game(&table.id, None).await;
+            let Some(seat) = seat_to_move(&game) else { return game };
+            let moves = self.legal_moves(&table.id, &table.players[seat]).await;
+            self.play(table, &table.players[seat], chance.pick(&moves)).await;
+        }
+        panic!("the game ends")
+    }
+
+    /// The seat to move; none when the game is over.
     pub async fn to_move(&self, table: &Table) -> Option<usize> {
-        seat_to_move(&self.game(&table.id, None).await)
+        seat_to_move(&self.game(&table.id, table.players.first()).await)
     }
 
     /// The player to move and one who is not.
@@ -108,6 +152,12 @@ impl TestApp {
         game
     }
 
+    /// The types of a game's events, in order.
+    pub async fn kinds(&self, id: &str, viewer: Option<&Player>) -> Vec<String> {
+        let events = self.events(id, viewer, 100).await;
+        events.iter().map(|event| event["type"].as_str().expect("an event has a type").to_owned()).collect()
+    }
+
     /// The whole log as this player, or nobody, sees it.
     pub async fn log(&self, table: &Table, viewer: Option<&Player>) -> Vec<Value> {
         let mut items = Vec::new();
@@ -124,4 +174,17 @@ impl TestApp {
 /// The seat to move of a game.
 pub fn seat_to_move(game: &Value) -> Option<usize> {
     game["to_move"]["seat"].as_u64().map(|seat| seat as usize)
+}
+
+/// The ruleset of that slug.
+pub fn ruleset(slug: &str) -> RulesetId {
+    RulesetId::from_slug(slug).expect("a ruleset")
+}
+
+/// An instant of an answer in microseconds since 1970.
+pub fn micros(instant: &Value) -> i64 {
+    let text = instant.as_str().unwrap_or_else(|| panic!("{instant} is no instant"));
+    let nanos = OffsetDateTime::parse(text, &Rfc3339).expect("an instant is RFC 3339").unix_timestamp_nanos();
+    assert_eq!(nanos % 1_000, 0, "{instant}: the database keeps microseconds");
+    i64::try_from(nanos / 1_000).expect("an instant of our days")
 }

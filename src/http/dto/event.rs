@@ -110,8 +110,9 @@ impl EventOut {
                 keep_what_a_move_changes(&mut changes, game);
             }
             LogRow::Occurrence(occurrence) => {
-                use EventKind::{GameAborted, GameFinished, GameStarted};
-                if !matches!(occurrence.happening.kind, GameStarted | GameFinished | GameAborted) {
+                use EventKind::{GameAborted, GameCreated, GameFinished, GameStarted};
+                let with_table = [GameCreated, GameStarted, GameFinished, GameAborted];
+                if !with_table.contains(&occurrence.happening.kind) {
                     changes.shift_remove("state");
                 }
             }

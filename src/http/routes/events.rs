@@ -109,8 +109,8 @@ impl GameReader {
                 tracing::error!(game = %self.id, %error, "the log cannot be replayed");
                 Problem::new(Code::Internal, "the server failed")
             })?;
-            // Codes are no part of the log: only the present one is of any use.
-            game.invite.clone_from(&loaded.game.invite);
+            // Codes are no part of the log: only the present one is of any use, and it is for the present creator.
+            game.invite = loaded.game.invite.clone().filter(|_| viewer == Some(loaded.game.creator));
             events.push(EventOut::in_game(write_place(row.place()), &game, row, viewer, player));
             self.at = Some((game, row.place()));
         }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::games::{invite_code, show};
 use super::players::entropy;
-use super::{command, game_answer, send};
+use super::{command, command_answered, game_answer, location, send};
 use crate::game::{Command, Entropy, Game, GameError, NewGame, Player, ServerSeed, Spectators, Visibility};
 use crate::http::auth::{Asking, Token};
 use crate::http::dto::{GameOut, InvitationIn, RematchIn};
@@ -219,7 +219,12 @@ pub(super) async fn create_rematch(
         Rematch::Created(created) => Ok(send(created.answer, created.repeated)),
         Rematch::Exists(next) => {
             let take = Command::TakeSeat { seat: None, entropy: own, invite: None };
-            match command(&store, next, &access, None, body.idempotency_key(), take, StatusCode::CREATED).await {
+            let answer = |game: &Game, player: &Player| {
+                let mut answer = game_answer(StatusCode::CREATED, game, player);
+                answer.headers.location = Some(location(game));
+                answer
+            };
+            match command_answered(&store, next, &access, None, body.idempotency_key(), take, answer).await {
                 Err(problem) if problem.code == Code::AlreadySeated => {
                     Ok(show(&store.load_game(next, &access, Scope::Read, None).await?))
                 }

@@ -157,10 +157,24 @@ async fn command(
     status: StatusCode,
 ) -> Result<HttpResponse, Problem> {
     let answer = |game: &Game, player: &Player| game_answer(status, game, player);
-    match store.update_game(id, access, expected, key, &command, answer).await? {
+    command_answered(store, id, access, expected, key, command, answer).await
+}
+
+/// Gives a game a command and answers as `answer` says, with the move if it is one, or with what an equal request was answered
+/// before.
+async fn command_answered(
+    store: &Store,
+    id: uuid::Uuid,
+    access: &Access,
+    expected: Option<u32>,
+    key: Option<&IdempotencyKey>,
+    command: Command<'_>,
+    answer: impl Fn(&Game, &Player) -> Answer,
+) -> Result<HttpResponse, Problem> {
+    match store.update_game(id, access, expected, key, &command, &answer).await? {
         Updated::Done { caller, game, entry: Some(entry), .. } => Ok(send(move_answer(&game, &entry, &caller), false)),
-        Updated::Done { caller, game, entry: None, answer } => {
-            Ok(send(answer.unwrap_or_else(|| game_answer(status, &game, &caller)), false))
+        Updated::Done { caller, game, entry: None, answer: kept } => {
+            Ok(send(kept.unwrap_or_else(|| answer(&game, &caller)), false))
         }
         Updated::Repeated { repeat: Repeat::Answer(answer), .. } => Ok(send(answer, true)),
         // What the first answer said follows from the log.

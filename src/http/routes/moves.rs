@@ -17,7 +17,7 @@ use crate::store::{Access, Scope, Store};
 
 /// List your legal moves
 ///
-/// Every legal move of yours, each ready to be posted as it is; none when it is not your turn. Only for the game's players.
+/// Every legal move of yours, each ready to be posted as it is; none when it is not your turn, or when you have left. Only for the game's players.
 #[utoipa::path(
     operation_id = "list_legal_moves", tag = "moves", security(("token" = ["read"])),
     params(("id" = Uuid, Path, description = "The game's id")),
@@ -31,7 +31,7 @@ pub(super) async fn list_legal_moves(store: web::Data<Store>, token: Token, id: 
     let seat = caller.and_then(|player| game.seat_of(player.id)).ok_or(GameError::NotSeated)?;
     let to_move = game.to_move;
     let moves = match &game.state {
-        Some(state) if to_move == Some(seat) => state.legal_moves(seat),
+        Some(state) if to_move == Some(seat) && game.is_playing(seat) => state.legal_moves(seat),
         _ => Vec::new(),
     };
     Ok(HttpResponse::Ok()
