@@ -32,16 +32,17 @@ impl Store {
         .fetch_optional(&mut *transaction)
         .await?;
         if silence.is_some() {
-            // What has changed since the last sign of life has a deadline that knows of the silence.
+            // A turn gets back what it has had of the silence: that may have begun after the last sign of life, or when the first
+            // server was there again.
             sqlx::query!(
                 r#"with credit as (
-                    select at, now() - at as silence from heartbeats
+                    select at from heartbeats
                 ), put_off as (
                     update positions p
-                    set version = version + 1, due_at = due_at + silence, changed_at = greatest(now(), changed_at),
+                    set version = version + 1, due_at = due_at + (now() - greatest(at, changed_at)), changed_at = greatest(now(), changed_at),
                         xid = pg_current_xact_id()
                     from credit
-                    where due_at > at and changed_at <= at and to_move_player_id is not null
+                    where due_at > at and changed_at < now() and to_move_player_id is not null
                     returning p.game_id, p.version, p.moves_count, p.to_move_seat, p.to_move_since, p.due_at, p.remaining_ms,
                               p.changed_at
                 )

@@ -261,12 +261,11 @@ impl Store {
     }
 }
 
-/// Gives the player to move the time back in which no server ran, before that is written. What has changed since the last sign
-/// of life has a deadline that knows of the silence.
+/// Gives the player to move the time back in which no server ran, as far as it was of this turn, before that is written.
 fn credit(game: &mut Game, changed_at: Option<OffsetDateTime>, now: OffsetDateTime, clock_time: OffsetDateTime) {
-    let knows = changed_at.is_some_and(|changed| changed > clock_time);
-    if let Some(due) = game.due_at.filter(|due| *due > clock_time && !knows) {
-        game.due_at = Some(due + (now - clock_time));
+    let since = changed_at.map_or(clock_time, |changed| changed.max(clock_time));
+    if let Some(due) = game.due_at.filter(|due| *due > clock_time && now > since) {
+        game.due_at = Some(due + (now - since));
     }
 }
 

@@ -17,7 +17,8 @@ use crate::store::{Access, Scope, Store};
 
 /// List your legal moves
 ///
-/// Every legal move of yours, each ready to be posted as it is; none when it is not your turn, or when you have left. Only for the game's players.
+/// Every legal move of yours, each ready to be posted as it is; none when it is not your turn, or when you have left. Only for
+/// the game's players.
 #[utoipa::path(
     operation_id = "list_legal_moves", tag = "moves", security(("token" = ["read"])),
     params(("id" = Uuid, Path, description = "The game's id")),
