@@ -9,7 +9,7 @@ ARGS ?= --lib --bins --tests
 
 TESTDB := $(CARGO) run --quiet --locked --bin testdb --
 
-.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws openapi sqlx bench
+.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak openapi sqlx bench
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -47,6 +47,10 @@ goldens: setup openapi ## rewrite the files that tests compare with; review the 
 
 laws: ## play 100,000 games of each ruleset and check that no law breaks; takes half an hour
 	TAVOLA_LAW_GAMES=100000 TAVOLA_LAW_SELDOM=10 $(CARGO) test --locked --release --test contract no_random -- --nocapture
+
+soak: setup ## two servers, killed and cut at random, play 200 games, and everything is checked; takes half an hour
+	$(CARGO) build --locked --bin tavola
+	$(TESTDB) python3 tests/soak/soak.py $(SOAK)
 
 openapi: setup ## rewrite openapi/openapi.json from the code
 	@mkdir -p openapi

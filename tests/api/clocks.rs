@@ -455,24 +455,49 @@ async fn a_move_before_the_time_is_given_back_is_judged_as_if_it_were() {
     let game = app.play_one(&banked, &mut Chance(1)).await.json()["game"].clone();
     let left = banks(&game)[first];
     assert!((1_790_000..=1_800_000).contains(&left), "half an hour was left of the bank: {left} ms");
-    // A second move before anything is given back gains nothing by the silence.
+    // A second move before anything is given back gains nothing by the silence, and loses nothing.
     let game = app.game(&banked.id, None).await;
-    assert_eq!(deadline(&game), since(&game) + 7_200 * SECOND, "the turn has begun after the silence");
+    let put_off = deadline(&game) - since(&game) - 7_200 * SECOND;
+    assert!((0..60 * SECOND).contains(&put_off), "the turn has begun after the silence: {put_off} µs");
     let second = seat_to_move(&game).unwrap();
     let game = app.play_one(&banked, &mut Chance(2)).await.json()["game"].clone();
     assert!((7_190_000..=7_200_000).contains(&banks(&game)[second]), "{:?}", banks(&game));
-    let mut turns = Vec::new();
-    for table in [&table, &banked] {
-        turns.push(app.game(&table.id, None).await);
-    }
-    let version = turns[1]["version"].clone();
     assert!(app.store.beat().await.unwrap().is_some());
     app.keep_alive().await;
-    for (table, before) in [&table, &banked].into_iter().zip(&turns) {
+    for (table, budget) in [(&table, 86_400), (&banked, 7_200)] {
         let game = assert_consistent(&app, table).await;
-        assert_eq!(deadline(&game), deadline(before), "what was moved since is not credited again");
+        let put_off = deadline(&game) - since(&game) - budget * SECOND;
+        assert!((0..60 * SECOND).contains(&put_off), "the hour is not given back again: {put_off} µs");
     }
-    assert_eq!(app.game(&banked.id, None).await["version"], version);
+}
+
+#[tokio::test]
+async fn who_was_to_move_since_just_before_the_servers_died_gets_the_time_back_too() {
+    let app = TestApp::new().await;
+    let tables = [
+        app.on_clock("leonardo", &per_move(86_400), 2).await,
+        app.on_clock("leonardo", &bank(86_400, 0), 2).await,
+        app.on_clock("leonardo", &bank(86_400, 0), 2).await,
+    ];
+    app.silence("1 hour").await;
+    // The last move came between two signs of life, of which there was no other; the time would have run out since.
+    let sql = "update positions set changed_at = at + interval '500 ms', due_at = now() - interval '30 minutes' from heartbeats";
+    sqlx::query(sql).execute(app.sql()).await.unwrap();
+    assert_eq!(app.attend().await, 0);
+    let late = seat_to_move(&app.game(&tables[2].id, None).await).unwrap();
+    let game = app.play_one(&tables[2], &mut Chance(1)).await.json()["game"].clone();
+    assert!((1_790_000..=1_800_000).contains(&banks(&game)[late]), "half an hour was left: {:?}", banks(&game));
+    let due = "select min(extract(epoch from due_at) * 1000000)::bigint from positions where due_at < now()";
+    let before = app.count(due).await;
+    let silence = app.store.beat().await.unwrap().unwrap().whole_microseconds() as i64;
+    app.keep_alive().await;
+    assert_eq!(app.attend().await, 0);
+    for table in &tables[..2] {
+        let game = assert_consistent(&app, table).await;
+        assert_eq!(game["status"], "active");
+        let put_off = deadline(&game) - before;
+        assert!((put_off - (silence - SECOND / 2)).abs() <= 1, "{put_off} of {silence} µs");
+    }
 }
 
 #[tokio::test]
