@@ -45,7 +45,12 @@ fn finished(ruleset: RulesetId, seats: u8, give_up_after: Option<u32>) -> Record
     }
     while let Some(seat) = game.to_move {
         if give_up_after == Some(game.moves_count) {
-            give(&mut game, Command::Resign, seat);
+            // Of more than two all have to.
+            for leaver in (0..seats).map(|place| (seat + place) % seats) {
+                if !game.is_over() {
+                    give(&mut game, Command::Resign, leaver);
+                }
+            }
             break;
         }
         let moves = game.state.as_ref().unwrap().legal_moves(seat);
