@@ -202,9 +202,10 @@ pub(super) async fn list_events(
         return Err(Problem::parameter("after", "this is no event of this game"));
     }
     let Limit(limit) = params.0.limit;
-    let items = reader.read_on(&loaded, limit).await?;
-    let more = reader.at.as_ref().is_some_and(|(_, place)| place.version < loaded.game.version)
-        && items.len() == limit as usize;
+    // One more than asked for tells whether there is another page: a version can have events on both sides of a page's end.
+    let mut items = reader.read_on(&loaded, limit + 1).await?;
+    let more = items.len() > limit as usize;
+    items.truncate(limit as usize);
     Ok(page(items, more))
 }
 
