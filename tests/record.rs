@@ -28,6 +28,7 @@ fn finished(ruleset: RulesetId, seats: u8, give_up_after: Option<u32>) -> Record
         visibility: Visibility::Public,
         spectators: Spectators::Live,
         clock: None,
+        rated: false,
         invite: Invite(String::new()),
         entropy: entropy(0),
         server_seed: ServerSeed([seats; 32]),

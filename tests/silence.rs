@@ -47,6 +47,7 @@ impl Table {
             visibility: Visibility::Public,
             spectators: Spectators::Live,
             clock: Some(Clock::PerMove { seconds: 60 }),
+            rated: false,
             invite: Invite(String::new()),
             entropy: Entropy::default(),
             server_seed: ServerSeed([seed; 32]),

@@ -50,6 +50,7 @@ pub struct NewGame {
     pub visibility: Visibility,
     pub spectators: Spectators,
     pub clock: Option<Clock>,
+    pub rated: bool,
     pub entropy: Entropy,
     pub server_seed: ServerSeed,
     /// For a private game.
@@ -84,6 +85,10 @@ impl Game {
         if let Some(clock) = new.clock {
             clock.check()?;
         }
+        if new.rated && (new.visibility == Visibility::Private || seat_count < 2) {
+            // Everybody may see how a rating came about.
+            return Err(GameError::NotRatable);
+        }
         // Refused now rather than at the start, when it would be too late to mend.
         new.ruleset.options(&new.options, seat_count)?;
         let mut change = Change::new(None, new.created_at);
@@ -101,11 +106,13 @@ impl Game {
             visibility: new.visibility,
             spectators: new.spectators,
             clock: new.clock,
+            rated: new.rated,
             version: 0,
             creator: creator.id,
             seats: vec![SeatedPlayer::new(seat, creator, new.entropy)],
             invitations,
             moves_count: 0,
+            last_move_at: None,
             to_move: None,
             to_move_since: None,
             due_at: None,
@@ -160,6 +167,7 @@ impl Game {
             visibility: self.visibility,
             spectators: self.spectators,
             clock: self.clock,
+            rated: self.rated,
             ..new
         };
         let (next, change) = Self::create_with(new, player.clone(), own, invitations)?;
@@ -211,6 +219,12 @@ impl Game {
         if self.creator == actor.id { Ok(()) } else { Err(GameError::NotCreator) }
     }
 
+    /// In a rated game all are humans or all are bots.
+    fn require_pool(&self, player: &Player) -> Result<(), GameError> {
+        let fits = self.seats.iter().all(|taken| taken.player.kind == player.kind);
+        if fits || !self.rated { Ok(()) } else { Err(GameError::WrongPool) }
+    }
+
     /// The seat of a player who still plays.
     pub(super) fn require_playing(&self, actor: &Player) -> Result<Seat, GameError> {
         let seat = self.seat_of(actor.id).ok_or(GameError::NotSeated)?;
@@ -253,6 +267,7 @@ impl Game {
             return Err(GameError::AlreadySeated);
         }
         self.require_status(Status::Open)?;
+        self.require_pool(actor)?;
         let own = self.invitations.iter().find(|kept| kept.player.id == actor.id && kept.expires_at > now);
         if self.visibility == Visibility::Private && own.is_none() && !self.opens_with(invite) {
             return Err(GameError::NotInvited);
@@ -287,7 +302,7 @@ impl Game {
     fn start(&mut self, actor: &Player, change: &mut Change) -> Result<(), GameError> {
         self.require_creator(actor)?;
         self.require_status(Status::Open)?;
-        let fewest = *self.ruleset.meta().seats.start();
+        let fewest = (*self.ruleset.meta().seats.start()).max(if self.rated { 2 } else { 1 });
         let players = self.seats.len() as u8;
         if players < fewest {
             return Err(GameError::TooFewPlayers { fewest });
@@ -313,6 +328,7 @@ impl Game {
         if self.seat_of(player.id).is_some() {
             return Err(GameError::PlayerSeated);
         }
+        self.require_pool(&player)?;
         // From above, so that who comes by themselves finds the low seats.
         let seat = self.free_seat(wanted, player.id, now, |free| free.next_back())?;
         self.clear_invitations(seat, player.id, change);
@@ -420,6 +436,7 @@ impl Game {
         let events = state.apply(seat, &mv, &random)?;
         self.summary.to_move = state.to_act();
         self.moves_count += 1;
+        self.last_move_at = Some(change.at);
         self.begin_turn(Some(seat), change.at);
         change.entry = Some(Entry {
             number: self.moves_count,

@@ -25,7 +25,11 @@ pub enum GameError {
     NoSuchSeat { seats: u8 },
     #[error("the ruleset is for {} to {} players", .allowed.start(), .allowed.end())]
     SeatCount { allowed: RangeInclusive<u8> },
-    #[error("the ruleset needs at least {fewest} players")]
+    #[error("a rated game is public and for two or more")]
+    NotRatable,
+    #[error("a rated game is between humans or between bots, not both")]
+    WrongPool,
+    #[error("the game needs at least {fewest} players")]
     TooFewPlayers { fewest: u8 },
     #[error("you have left this game; a bot plays on for you")]
     HasLeft,

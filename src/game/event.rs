@@ -207,6 +207,8 @@ pub struct Facts {
     seats: Vec<SeatFact>,
     invitations: Vec<InvitationFact>,
     moves_count: u32,
+    #[serde(default, with = "time::serde::rfc3339::option")]
+    last_move_at: Option<OffsetDateTime>,
     to_move: Option<Seat>,
     #[serde(with = "time::serde::rfc3339::option")]
     to_move_since: Option<OffsetDateTime>,
@@ -270,6 +272,7 @@ impl Summary {
                 })
                 .collect(),
             moves_count: self.moves_count,
+            last_move_at: self.last_move_at,
             to_move: self.to_move,
             to_move_since: self.to_move_since,
             due_at: self.due_at,
@@ -306,6 +309,7 @@ impl Summary {
             seats: seats.collect(),
             invitations: invitations.collect(),
             moves_count: facts.moves_count,
+            last_move_at: facts.last_move_at,
             to_move: facts.to_move,
             to_move_since: facts.to_move_since,
             due_at: facts.due_at,

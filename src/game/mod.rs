@@ -32,7 +32,7 @@ use uuid::Uuid;
 
 use crate::rulesets::random::{Random, commitment, game_seed};
 use crate::rulesets::registry::{AnyOptions, AnyState, InvalidOptions, RulesetId};
-use crate::rulesets::{Outcome, Seat};
+use crate::rulesets::{Outcome, Ranked, Seat};
 
 /// The stages of a game's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -138,6 +138,29 @@ impl std::fmt::Debug for Invite {
     }
 }
 
+/// How a finished game went for one of its players.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GameResult {
+    /// They won, and nobody else did.
+    Won,
+    /// They did not win.
+    Lost,
+    /// They won together with others.
+    Shared,
+}
+
+impl GameResult {
+    /// The word in SQL and HTTP.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GameResult::Won => "won",
+            GameResult::Lost => "lost",
+            GameResult::Shared => "shared",
+        }
+    }
+}
+
 /// Everything of a game that whoever may know of it may know: all but the table and what is secret.
 #[derive(Clone, Debug)]
 pub struct Summary {
@@ -153,6 +176,8 @@ pub struct Summary {
     pub visibility: Visibility,
     pub spectators: Spectators,
     pub clock: Option<Clock>,
+    /// Whether it counts for the ratings of its players.
+    pub rated: bool,
     /// Counts accepted commands, from 0 for the creation.
     pub version: u32,
     /// Who may start it early: its creator, or who took their place by staying.
@@ -162,6 +187,8 @@ pub struct Summary {
     /// The seats that are kept for somebody, in order of seat; also those whose time is over until a server has noticed.
     pub invitations: Vec<Invitation>,
     pub moves_count: u32,
+    /// When the last move was played.
+    pub last_move_at: Option<OffsetDateTime>,
     /// The seat that must move; none unless the game is active.
     pub to_move: Option<Seat>,
     /// Since when it must: since the move before, its own included.
@@ -192,6 +219,17 @@ impl Summary {
         taken.map(|taken| &taken.player)
     }
 
+    /// How a finished game went for a seat.
+    pub fn result_of(&self, seat: Seat) -> Option<GameResult> {
+        let outcome = self.outcome.as_ref().filter(|_| self.status == Status::Finished)?;
+        let won = |line: &&Ranked| line.won;
+        Some(match outcome.ranking.iter().filter(won).any(|line| line.seat == seat) {
+            false => GameResult::Lost,
+            true if outcome.ranking.iter().filter(won).count() > 1 => GameResult::Shared,
+            true => GameResult::Won,
+        })
+    }
+
     /// Whether nothing can be played any more.
     pub fn is_over(&self) -> bool {
         matches!(self.status, Status::Finished | Status::Aborted)
@@ -202,6 +240,7 @@ impl Summary {
         let mut then = self.clone();
         then.version = entry.version;
         then.moves_count = entry.number;
+        then.last_move_at = Some(entry.at);
         then.to_move = entry.to_move;
         then.to_move_since = entry.to_move.map(|_| entry.at);
         then.due_at = entry.due_at;

@@ -50,6 +50,7 @@ impl Sample {
             visibility: Visibility::Public,
             spectators: Spectators::Live,
             clock: Some(Clock::PerMove { seconds: 86_400 }),
+            rated: true,
             invite: Invite("5f0c6f4b7a1f4f0e9d3d5f9b".into()),
             entropy: Entropy::default(),
             server_seed: ServerSeed([7; 32]),

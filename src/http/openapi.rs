@@ -52,6 +52,7 @@ const ERRORS: &[(&str, &[Code])] = &[
         &[
             Code::NotFound,
             Code::AlreadySeated,
+            Code::WrongPool,
             Code::GameNotOpen,
             Code::SeatTaken,
             Code::StaleVersion,
@@ -78,7 +79,15 @@ const ERRORS: &[(&str, &[Code])] = &[
     ("withdraw_abort", &[Code::NotSeated, Code::HasLeft, Code::NotFound, Code::GameNotActive, Code::StaleVersion]),
     (
         "invite_player",
-        &[Code::NotOwner, Code::NotFound, Code::GameNotOpen, Code::SeatTaken, Code::AlreadySeated, Code::StaleVersion],
+        &[
+            Code::NotOwner,
+            Code::NotFound,
+            Code::GameNotOpen,
+            Code::SeatTaken,
+            Code::AlreadySeated,
+            Code::WrongPool,
+            Code::StaleVersion,
+        ],
     ),
     ("decline_invitation", &[Code::NotFound, Code::StaleVersion]),
     ("withdraw_invitation", &[Code::NotOwner, Code::NotFound, Code::StaleVersion]),
@@ -347,9 +356,9 @@ fn limit(parameter: &mut Value) {
     let limits = match parameter["name"].as_str() {
         Some("Idempotency-Key") => json!({"minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}),
         Some("If-Match") => json!({"pattern": r#"^(\*|"[0-9]+")$"#}),
-        Some("cursor") => json!({"pattern": "^[0-9a-f]{48}$"}),
+        Some("cursor") => json!({"pattern": "^[0-9a-f]+$"}),
         Some("perspective") => json!({"pattern": "^(me|spectator|all|[0-9])$"}),
-        Some("player" | "to_move") => json!({"pattern": "^(me|[0-9a-fA-F-]{36})$"}),
+        Some("player" | "opponent" | "to_move") => json!({"pattern": "^(me|[0-9a-fA-F-]{36})$"}),
         _ => return,
     };
     if let (Some(schema), Value::Object(limits)) = (parameter["schema"].as_object_mut(), limits) {

@@ -65,6 +65,9 @@ codes! {
         "Only the game's creator may do this.";
     HasLeft 403 "has-left", "You have left this game",
         "You resigned or overstepped the clock; a bot plays on for you. You can still look on.";
+    WrongPool 403 "wrong-pool", "The ratings are apart",
+        "A rated game is between humans or between bots (the `kind` of a player), never both: their ratings are apart. Games that are \
+         not rated are open to all.";
     NotFound 404 "not-found", "Nothing is here",
         "There is no such path or resource, or it is not yours to know of: both are answered alike.";
     MethodNotAllowed 405 "method-not-allowed", "The path does not take this method",
@@ -276,12 +279,14 @@ impl From<GameError> for Problem {
             GameError::TooFewPlayers { .. } => Code::TooFewPlayers,
             GameError::NotYourTurn { .. } => Code::NotYourTurn,
             GameError::HasLeft => Code::HasLeft,
+            GameError::WrongPool => Code::WrongPool,
             GameError::NotOver(_) => Code::GameNotFinished,
             GameError::NotInvited => return Problem::new(Code::NotFound, detail),
             GameError::PlayerSeated => Code::AlreadySeated,
             GameError::NotPrivate => Code::GameNotPrivate,
             GameError::InvalidClock { member, .. } => return Problem::field(format!("/clock/{member}"), detail),
             GameError::NoSuchSeat { .. } => return Problem::field("/seat", detail),
+            GameError::NotRatable => return Problem::field("/rated", detail),
             GameError::SeatCount { .. } => return Problem::field("/seats", detail),
             GameError::MalformedMove(source) => return Problem::field("", format!("{detail}: {}", plain(source))),
             GameError::Illegal(illegal) => {

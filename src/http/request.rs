@@ -199,6 +199,14 @@ impl<T: DeserializeOwned> FromRequest for Params<T> {
 }
 
 fn params<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+    typed(pairs(query)?)
+}
+
+/// The parameters of a query as they are, each at most once.
+///
+/// # Errors
+/// The query cannot be read, or a parameter is given twice.
+pub fn pairs(query: &str) -> Result<serde_json::Map<String, serde_json::Value>, Problem> {
     let pairs: Vec<(String, String)> =
         serde_urlencoded::from_str(query).map_err(|_| Problem::parameter("query", "the query cannot be read"))?;
     let mut object = serde_json::Map::new();
@@ -207,14 +215,28 @@ fn params<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
             return Err(Problem::parameter(&name, "the parameter is given twice"));
         }
     }
-    serde_path_to_error::deserialize(serde_json::Value::Object(object)).map_err(|error| {
+    Ok(object)
+}
+
+/// The parameters of a query, none unknown.
+///
+/// # Errors
+/// One is unknown or cannot be read.
+pub fn typed<T: DeserializeOwned>(pairs: serde_json::Map<String, serde_json::Value>) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(serde_json::Value::Object(pairs)).map_err(|error| {
         let name = error.path().to_string();
         Problem::parameter(if name == "." { "query" } else { &name }, plain(error.inner()))
     })
 }
 
 /// A number from the query, within its bounds.
-fn number<'de, D: Deserializer<'de>>(deserializer: D, bounds: std::ops::RangeInclusive<u32>) -> Result<u32, D::Error> {
+///
+/// # Errors
+/// It is none, or out of bounds.
+pub fn number<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    bounds: std::ops::RangeInclusive<u32>,
+) -> Result<u32, D::Error> {
     let text = String::deserialize(deserializer)?;
     let number = digits::<u32>(&text).filter(|number| bounds.contains(number));
     number.ok_or_else(|| D::Error::custom(format!("a whole number from {} to {}", bounds.start(), bounds.end())))

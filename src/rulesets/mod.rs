@@ -70,6 +70,17 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// The word in SQL and HTTP.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EndReason::Completed => "completed",
+            EndReason::TurnLimit => "turn_limit",
+            EndReason::Resignation => "resignation",
+            EndReason::Timeout => "timeout",
+            EndReason::Aborted => "aborted",
+        }
+    }
+
     /// In words.
     pub fn name(self) -> Text {
         match self {

@@ -43,13 +43,15 @@ impl Store {
                         xid = pg_current_xact_id()
                     from credit
                     where due_at > at and changed_at < now() and to_move_player_id is not null
-                    returning p.game_id, p.version, p.moves_count, p.to_move_seat, p.to_move_since, p.due_at, p.remaining_ms,
+                    returning p.game_id, p.version, p.moves_count, p.last_move_at, p.to_move_seat, p.to_move_since, p.due_at, p.remaining_ms,
                               p.changed_at
                 )
                 insert into game_events (game_id, version, index, type, seat, facts, at)
                 select d.game_id, d.version, 0, 'clock_credited', d.to_move_seat,
                        last.facts || jsonb_build_object(
-                           'moves_count', d.moves_count, 'to_move', d.to_move_seat,
+                           'moves_count', d.moves_count,
+                           'last_move_at', to_char(d.last_move_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                           'to_move', d.to_move_seat,
                            'to_move_since', to_char(d.to_move_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
                            'due_at', to_char(d.due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
                            'remaining_ms', to_jsonb(d.remaining_ms)),

@@ -1,5 +1,6 @@
 //! Commands: creating a game and changing it, each in one atomic step that is guarded by the version.
 
+use serde_json::{Map, Value};
 use sqlx::types::Json;
 use sqlx::{Connection, PgConnection};
 use time::OffsetDateTime;
@@ -9,7 +10,7 @@ use super::error::violated;
 use super::games::{Access, INVITED, Loaded};
 use super::idempotency::{self, Answer, KEY_CONSTRAINT, Repeat};
 use super::{IdempotencyKey, Scope, Store, StoreError};
-use crate::game::{Change, Command, Entry, Game, GameError, NewGame, Notice, Player, Summary};
+use crate::game::{Change, Command, Entry, Game, GameError, GameResult, NewGame, Notice, Player, Status, Summary};
 
 /// How often a command is judged anew when other changes of the game come first.
 const ATTEMPTS: u32 = 64;
@@ -284,7 +285,8 @@ impl Store {
         sqlx::query!(
             "update games
              set options = $2, seat_count = $3, status = $4, creator_id = $5, outcome = $6, started_at = $7, finished_at = $8,
-                 invite = $9
+                 invite = $9, open_options = $10, first_seat = coalesce(first_seat, $11), end_reason = $12, moves_count = $13,
+                 last_move_at = $14
              where id = $1",
             game.id,
             Json(&game.options) as _,
@@ -295,6 +297,11 @@ impl Store {
             game.started_at,
             game.finished_at,
             game.invite.as_ref().map(|invite| &invite.0),
+            open_options(game).map(Json) as _,
+            first_seat(game),
+            game.outcome.as_ref().map(|outcome| outcome.reason.as_str()),
+            game.is_over().then_some(game.moves_count as i32),
+            game.last_move_at.filter(|_| game.is_over()),
         )
         .execute(&mut *transaction)
         .await?;
@@ -322,21 +329,24 @@ async fn write_move(
     key: Option<(Uuid, &IdempotencyKey)>,
 ) -> Result<bool, sqlx::Error> {
     let notices = Notices::of(game, change);
+    let seats: Vec<i16> = game.seats.iter().map(|taken| i16::from(taken.seat)).collect();
+    let results = results(game);
     let written = sqlx::query_scalar!(
         r#"with written as (
             update positions
-            set version = $3, moves_count = $4, to_move_seat = $5, to_move_player_id = $6, changed_at = $7,
+            set version = $3, moves_count = $4, last_move_at = $7, to_move_seat = $5, to_move_player_id = $6, changed_at = $7,
                 to_move_since = $8, due_at = $9, remaining_ms = $10, snapshot = $11, xid = pg_current_xact_id()
             where game_id = $1 and version = $2
             returning game_id
         ), ended as (
-            update games set status = 'finished', outcome = $12, finished_at = $7
+            update games
+            set status = 'finished', outcome = $12, finished_at = $7, end_reason = $24, moves_count = $4, last_move_at = $7
             from written
             where $12::jsonb is not null and id = game_id
         ), closed as (
-            update seats set over_at = $7
-            from written
-            where $12::jsonb is not null and seats.game_id = written.game_id
+            update seats s set over_at = $7, finished_at = $7, last_move_at = $7, result = r.result
+            from written, unnest($25::smallint[], $26::text[]) as r (seat, result)
+            where $12::jsonb is not null and s.game_id = written.game_id and s.seat = r.seat
         ), told as (
             insert into game_events (game_id, version, index, type, facts, at)
             select game_id, $3, 1, 'game_finished', $13, $7 from written where $12::jsonb is not null
@@ -377,6 +387,9 @@ async fn write_move(
         key.map(|(player, _)| player),
         key.map(|(_, key)| &key.hash[..]),
         key.map(|(_, key)| &key.request_hash[..]),
+        game.outcome.as_ref().map(|outcome| outcome.reason.as_str()),
+        &seats,
+        &results as _,
     )
     .fetch_optional(connection)
     .await?;
@@ -444,11 +457,27 @@ async fn write_happenings(transaction: &mut PgConnection, game: &Game, change: &
     Ok(())
 }
 
+/// How a finished game went for each of its taken seats, in their order.
+fn results(game: &Summary) -> Vec<Option<&'static str>> {
+    game.seats.iter().map(|taken| game.result_of(taken.seat).map(GameResult::as_str)).collect()
+}
+
+/// The options of an open game as they would be in force, by which lists find it.
+fn open_options(game: &Summary) -> Option<Map<String, Value>> {
+    let options = game.ruleset.options(&game.options, game.seat_count).ok();
+    options.filter(|_| game.status == Status::Open).map(|options| options.to_json())
+}
+
+/// Who moves first, in a game that was just dealt.
+fn first_seat(game: &Summary) -> Option<i16> {
+    game.to_move.filter(|_| game.moves_count == 0).map(i16::from)
+}
+
 async fn insert_game(transaction: &mut PgConnection, game: &Game, change: &Change) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "insert into games (id, ruleset, rules_version, options, seat_count, status, visibility, spectators, clock, invite,
-                            creator_id, server_seed, outcome, created_at, started_at, finished_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+                            creator_id, server_seed, outcome, created_at, started_at, finished_at, rated, open_options, first_seat)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
         game.id,
         game.ruleset.meta().slug,
         game.rules_version as i32,
@@ -465,6 +494,9 @@ async fn insert_game(transaction: &mut PgConnection, game: &Game, change: &Chang
         game.created_at,
         game.started_at,
         game.finished_at,
+        game.rated,
+        open_options(game).map(Json) as _,
+        first_seat(game),
     )
     .execute(&mut *transaction)
     .await?;
@@ -506,11 +538,14 @@ async fn insert_seats(transaction: &mut PgConnection, game: &Summary, change: &C
         taken.iter().map(|taken| taken.wants_abort).chain(kept.iter().map(|_| false)).collect();
     let expire_ats = taken.iter().map(|_| None).chain(kept.iter().map(|kept| Some(kept.expires_at)));
     let expire_ats: Vec<Option<OffsetDateTime>> = expire_ats.collect();
+    let mut results = results(game);
+    results.resize(seats.len(), None);
     sqlx::query!(
-        "insert into seats (game_id, seat, player_id, entropy, status, left_at_version, wants_abort, expires_at, over_at)
-         select $1, seat, player_id, entropy, status, left_at_version, wants_abort, expires_at, $9
-         from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[], $6::integer[], $7::boolean[], $8::timestamptz[])
-             as rows (seat, player_id, entropy, status, left_at_version, wants_abort, expires_at)",
+        "insert into seats (game_id, seat, player_id, entropy, status, left_at_version, wants_abort, expires_at, result, over_at,
+                            finished_at, last_move_at)
+         select $1, seat, player_id, entropy, status, left_at_version, wants_abort, expires_at, result, $10, $10, $11
+         from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[], $6::integer[], $7::boolean[], $8::timestamptz[], $9::text[])
+             as rows (seat, player_id, entropy, status, left_at_version, wants_abort, expires_at, result)",
         game.id,
         &seats,
         &players,
@@ -519,7 +554,9 @@ async fn insert_seats(transaction: &mut PgConnection, game: &Summary, change: &C
         &left as _,
         &want_aborts,
         &expire_ats as _,
+        &results as _,
         game.is_over().then_some(change.at),
+        game.last_move_at.filter(|_| game.is_over()),
     )
     .execute(transaction)
     .await?;

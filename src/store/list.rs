@@ -1,34 +1,89 @@
-//! Lists of games, newest first, page by page (keyset).
+//! Lists of games, page by page (keyset): filters, orders, and the statement for each of their combinations.
+//!
+//! A list is put together from two parts, since running games and those that are over keep what is asked for in different
+//! places: a game that is over has everything in `games` and `seats`, where indexes have it in every order; of a running
+//! game, what each move changes is in `positions`. Each part comes in order and no longer than a page.
 
 use serde_json::{Map, Value};
+use sqlx::postgres::PgRow;
 use sqlx::types::Json;
 use sqlx::{FromRow, Postgres, QueryBuilder};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::games::{INVITED, SeatColumns, SummaryRow};
+use super::turns::TimeKey;
 use super::{Store, StoreError};
-use crate::game::{Clock, Status, Summary};
-use crate::rulesets::Outcome;
+use crate::game::{Clock, GameResult, Status, Summary};
 use crate::rulesets::registry::RulesetId;
+use crate::rulesets::{EndReason, Outcome};
+
+/// A stretch of time: from an instant, itself included, until before another; open where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    pub from: Option<OffsetDateTime>,
+    pub until: Option<OffsetDateTime>,
+}
+
+impl Span {
+    fn is_open(self) -> bool {
+        self == Self::default()
+    }
+}
 
 /// Which games a list has; all conditions must hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     pub status: Option<Status>,
     pub ruleset: Option<RulesetId>,
     /// Has a seat in it.
     pub player: Option<Uuid>,
+    /// Has a seat in it too.
+    pub opponent: Option<Uuid>,
+    /// How it went for `player`.
+    pub result: Option<GameResult>,
     /// It is this player's turn.
     pub to_move: Option<Uuid>,
+    pub rated: Option<bool>,
+    pub end_reason: Option<EndReason>,
+    /// The options in force have all of these.
+    pub options: Map<String, Value>,
+    pub moves_min: Option<u32>,
+    pub moves_max: Option<u32>,
+    pub created: Span,
+    pub finished: Span,
+    pub last_move: Span,
+}
+
+/// By what a list is in order. Games that have no such time come last, either way; equal times are in order of id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SortKey {
+    #[default]
+    Created,
+    Finished,
+    LastMove,
+}
+
+/// The order of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sort {
+    pub key: SortKey,
+    /// The latest first.
+    pub descending: bool,
+}
+
+impl Default for Sort {
+    fn default() -> Self {
+        Self { key: SortKey::Created, descending: true }
+    }
 }
 
 /// A page of a list.
 #[derive(Clone, Debug)]
-pub struct Page {
-    pub items: Vec<Summary>,
-    /// Where the next page begins: after this game. None when there is no more.
-    pub next: Option<Uuid>,
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// Where the next page begins: after this. None when there is no more.
+    pub next: Option<TimeKey>,
 }
 
 #[derive(FromRow)]
@@ -42,6 +97,7 @@ pub(super) struct Row {
     visibility: String,
     spectators: String,
     clock: Option<Json<Clock>>,
+    rated: bool,
     creator_id: Uuid,
     outcome: Option<Json<Outcome>>,
     created_at: OffsetDateTime,
@@ -50,6 +106,7 @@ pub(super) struct Row {
     rematch_id: Option<Uuid>,
     version: i32,
     moves_count: i32,
+    last_move_at: Option<OffsetDateTime>,
     to_move_seat: Option<i16>,
     to_move_since: Option<OffsetDateTime>,
     due_at: Option<OffsetDateTime>,
@@ -88,6 +145,7 @@ impl Row {
             visibility: self.visibility,
             spectators: self.spectators,
             clock: self.clock.map(|clock| clock.0),
+            rated: self.rated,
             creator_id: self.creator_id,
             outcome: self.outcome.map(|outcome| outcome.0),
             created_at: self.created_at,
@@ -96,6 +154,7 @@ impl Row {
             rematch_id: self.rematch_id,
             version: self.version,
             moves_count: self.moves_count,
+            last_move_at: self.last_move_at,
             to_move_seat: self.to_move_seat,
             to_move_since: self.to_move_since,
             due_at: self.due_at,
@@ -108,9 +167,9 @@ impl Row {
 
 /// The beginning of a statement that reads summaries; what follows gives the ids as the table `page`.
 pub(super) const COLUMNS: &str = "select g.id, g.ruleset, g.rules_version, g.options, g.seat_count, g.status, g.visibility, \
-    g.spectators, g.clock, g.creator_id, g.outcome, g.created_at, g.started_at, g.finished_at, g.rematch_id, p.version, \
-    p.moves_count, p.to_move_seat, p.to_move_since, p.due_at, p.remaining_ms, s.seats, s.player_ids, s.names, s.kinds, \
-    s.entropies, s.statuses, s.left_at_versions, s.want_aborts, s.expire_ats";
+    g.spectators, g.clock, g.rated, g.creator_id, g.outcome, g.created_at, g.started_at, g.finished_at, g.rematch_id, \
+    p.version, p.moves_count, p.last_move_at, p.to_move_seat, p.to_move_since, p.due_at, p.remaining_ms, s.seats, \
+    s.player_ids, s.names, s.kinds, s.entropies, s.statuses, s.left_at_versions, s.want_aborts, s.expire_ats";
 
 /// What such a statement goes on with once `page` is there.
 pub(super) const JOINS: &str = " join games g on g.id = page.id
@@ -125,66 +184,321 @@ pub(super) const JOINS: &str = " join games g on g.id = page.id
                where s.game_id = page.id order by s.seat) as o
      ) as s on true";
 
-/// The statement of a list. The ids are found first, by the index that fits the filters best: a player's seats, the
-/// positions that wait for somebody, or the games; only those of the page are then read whole.
-fn statement(filter: &Filter, caller: Option<Uuid>, after: Option<Uuid>, rows: i64) -> QueryBuilder<Postgres> {
-    let (from, id) = match filter {
-        Filter { to_move: Some(_), .. } => (" from positions p join games g on g.id = p.game_id", "p.game_id"),
-        Filter { player: Some(_), .. } => (" from seats s join games g on g.id = s.game_id", "s.game_id"),
-        _ => (" from games g", "g.id"),
+/// Which of the two parts of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Games that are over.
+    Over,
+    /// Games that are open or active.
+    Live,
+}
+
+/// Which games of a list, as to the time by which it is in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Segment {
+    /// Those that have it.
+    Dated,
+    /// Those that do not, which come after them.
+    Undated,
+}
+
+/// The first id of the millisecond that begins at this instant, or of the next.
+fn first_id(at: OffsetDateTime) -> Uuid {
+    let millis = (at.unix_timestamp_nanos().clamp(0, i128::from(u64::MAX)) + 999_999) / 1_000_000;
+    Uuid::from_u128((millis as u128).min((1 << 48) - 1) << 80)
+}
+
+/// The microsecond, which is what the database knows, at or after an instant.
+fn ceil(at: OffsetDateTime) -> OffsetDateTime {
+    let beyond = at.nanosecond() % 1_000;
+    if beyond == 0 { at } else { at + time::Duration::nanoseconds(i64::from(1_000 - beyond)) }
+}
+
+/// The statuses that a part can have with this filter, as a list for SQL; none if there are none.
+fn statuses(filter: &Filter, part: Part) -> Option<&'static str> {
+    let possible = |status: Status| {
+        let of_status = filter.status.is_none_or(|wanted| wanted == status);
+        let by_reason = filter.end_reason.is_none_or(|reason| match status {
+            Status::Finished => reason != EndReason::Aborted,
+            Status::Aborted => reason == EndReason::Aborted,
+            Status::Open | Status::Active => false,
+        });
+        let by_result = filter.result.is_none() || status == Status::Finished;
+        let by_turn = filter.to_move.is_none() || status == Status::Active;
+        let by_end = filter.finished.is_open() || matches!(status, Status::Finished | Status::Aborted);
+        of_status && by_reason && by_result && by_turn && by_end
     };
-    let mut sql = QueryBuilder::new(COLUMNS);
-    sql.push(" from (select ").push(id).push(" as id").push(from);
+    let (first, second, both) = match part {
+        Part::Over => (Status::Finished, Status::Aborted, "('finished', 'aborted')"),
+        Part::Live => (Status::Open, Status::Active, "('open', 'active')"),
+    };
+    match (possible(first), possible(second)) {
+        (true, true) => Some(both),
+        (true, false) => Some(if part == Part::Over { "('finished')" } else { "('open')" }),
+        (false, true) => Some(if part == Part::Over { "('aborted')" } else { "('active')" }),
+        (false, false) => None,
+    }
+}
+
+/// Writes one part of a list, in order and no longer than `rows`; answers whether it can have anything. Words of ours stand in
+/// it as they are, so that the planner knows what to expect of them and which partial index fits.
+fn push_part(
+    sql: &mut QueryBuilder<Postgres>,
+    before: &str,
+    list: &List<'_>,
+    (part, segment): (Part, Segment),
+    after: Option<TimeKey>,
+    rows: i64,
+) -> bool {
+    let List { filter, sort, caller, .. } = *list;
+    let Some(statuses) = statuses(filter, part) else { return false };
+    let of_player = filter.player.filter(|_| filter.to_move.is_none());
+    // Where what is over has its times and its id, for an index to have them together.
+    let over = if of_player.is_some() { "s." } else { "g." };
+    let id = match (part, of_player) {
+        (_, Some(_)) => "s.game_id",
+        (Part::Live, None) if filter.to_move.is_some() || sort.key == SortKey::LastMove => "p.game_id",
+        _ => "g.id",
+    };
+    let finished_at = format!("{over}finished_at");
+    let last_move_at = if part == Part::Over { format!("{over}last_move_at") } else { "p.last_move_at".into() };
+    let moves_count = if part == Part::Over { "g.moves_count" } else { "p.moves_count" };
+    let at = match (sort.key, part, segment) {
+        (SortKey::Created, _, Segment::Dated) => None,
+        (SortKey::Finished, Part::Over, Segment::Dated) => Some(finished_at.as_str()),
+        (SortKey::Finished, Part::Live, Segment::Undated) => None,
+        (SortKey::LastMove, _, Segment::Dated) => Some(last_move_at.as_str()),
+        (SortKey::LastMove, _, Segment::Undated) if filter.last_move.is_open() => None,
+        _ => return false,
+    };
+    sql.push(before)
+        .push("(select ")
+        .push(id)
+        .push(" as id, ")
+        .push(at.unwrap_or("null::timestamptz"))
+        .push(" as at from ");
+    sql.push(match (part, of_player) {
+        (Part::Over, Some(_)) => "seats s join games g on g.id = s.game_id",
+        (Part::Over, None) => "games g",
+        (Part::Live, Some(_)) => "seats s join games g on g.id = s.game_id join positions p on p.game_id = s.game_id",
+        (Part::Live, None) => "games g join positions p on p.game_id = g.id",
+    });
+    sql.push(" where g.status in ").push(statuses);
     // Private games are for those who belong to them.
-    sql.push(" where (g.visibility = 'public'");
+    sql.push(" and (g.visibility = 'public'");
     if let Some(caller) = caller {
         sql.push(" or exists (select from seats o where o.game_id = g.id and o.player_id = ")
             .push_bind(caller)
             .push(")");
     }
     sql.push(")");
+    if let Some(player) = of_player {
+        sql.push(" and s.player_id = ").push_bind(player).push(" and s.status <> ").push_bind(INVITED);
+        sql.push(if part == Part::Over { " and s.over_at is not null" } else { " and s.over_at is null" });
+    }
+    if let Some(result) = filter.result {
+        sql.push(" and s.result = '").push(result.as_str()).push("'");
+    }
     if let Some(player) = filter.to_move {
         sql.push(" and p.to_move_player_id = ").push_bind(player);
-        if let Some(player) = filter.player {
-            sql.push(" and exists (select from seats s where s.game_id = p.game_id and s.player_id = ");
-            sql.push_bind(player).push(")");
-        }
-    } else if let Some(player) = filter.player {
-        sql.push(" and s.player_id = ").push_bind(player).push(" and s.status <> ").push_bind(INVITED);
     }
-    if let Some(status) = filter.status {
-        sql.push(" and g.status = ").push_bind(status.as_str());
+    let others = filter.opponent.into_iter().chain(filter.player.filter(|_| filter.to_move.is_some()));
+    for other in others {
+        sql.push(" and exists (select from seats o where o.game_id = ").push(id).push(" and o.player_id = ");
+        sql.push_bind(other).push(" and o.status <> ").push_bind(INVITED).push(")");
     }
     if let Some(ruleset) = filter.ruleset {
-        sql.push(" and g.ruleset = ").push_bind(ruleset.meta().slug);
+        sql.push(" and g.ruleset = '").push(ruleset.meta().slug).push("'");
     }
-    if let Some(after) = after {
-        sql.push(" and ").push(id).push(" < ").push_bind(after);
+    if let Some(rated) = filter.rated {
+        sql.push(if rated { " and g.rated" } else { " and not g.rated" });
     }
-    sql.push(" order by ").push(id).push(" desc limit ").push_bind(rows);
-    sql.push(") as page").push(JOINS).push(" order by page.id desc");
-    sql
+    if let Some(reason) = filter.end_reason {
+        sql.push(" and g.end_reason = '").push(reason.as_str()).push("'");
+    }
+    if !filter.options.is_empty() {
+        let options = if part == Part::Over { "g.options" } else { "coalesce(g.open_options, g.options)" };
+        sql.push(" and ").push(options).push(" @> ").push_bind(Json(filter.options.clone()));
+    }
+    for (bound, is) in [(filter.moves_min, " >= "), (filter.moves_max, " <= ")] {
+        if let Some(bound) = bound {
+            sql.push(" and ").push(moves_count).push(is).push_bind(i32::try_from(bound).unwrap_or(i32::MAX));
+        }
+    }
+    for (time, span) in [(&finished_at, filter.finished), (&last_move_at, filter.last_move)] {
+        for (bound, is) in [(span.from, " >= "), (span.until, " < ")] {
+            if let Some(bound) = bound {
+                sql.push(" and ").push(time).push(is).push_bind(ceil(bound));
+            }
+        }
+    }
+    // What follows from the order of things: no game is over, or moved in, before it is there. It spares walks through the
+    // part of an index in which nothing can be.
+    let born_until = [filter.created.until, filter.finished.until, filter.last_move.until].into_iter().flatten().min();
+    for (bound, is) in [(filter.created.from, " >= "), (born_until, " < ")] {
+        if let Some(bound) = bound {
+            sql.push(" and ").push(id).push(is).push_bind(first_id(bound));
+        }
+    }
+    if let (Some(at), Some(from)) = (at, filter.created.from) {
+        sql.push(" and ").push(at).push(" >= ").push_bind(ceil(from));
+    }
+    if let Some(at) = at {
+        sql.push(" and ").push(at).push(" is not null");
+    }
+    if part == Part::Live && sort.key == SortKey::LastMove {
+        sql.push(match segment {
+            Segment::Dated => " and p.to_move_seat is not null",
+            Segment::Undated => " and p.last_move_at is null",
+        });
+    } else if sort.key == SortKey::LastMove && segment == Segment::Undated {
+        sql.push(" and ").push(&last_move_at).push(" is null");
+    }
+    let (beyond, direction) = if sort.descending { (" < ", " desc") } else { (" > ", "") };
+    match (after, at) {
+        (Some(TimeKey { at: Some(time), game_id }), Some(at)) => {
+            sql.push(" and (").push(at).push(", ").push(id).push(")").push(beyond).push("(");
+            sql.push_bind(time).push(", ").push_bind(game_id).push(")");
+        }
+        (Some(TimeKey { at: None, game_id }), None) => {
+            sql.push(" and ").push(id).push(beyond).push_bind(game_id);
+        }
+        _ => {}
+    }
+    sql.push(" order by ");
+    if let Some(at) = at {
+        sql.push(at).push(direction).push(", ");
+    }
+    sql.push(id).push(direction).push(" limit ").push_bind(rows).push(")");
+    true
+}
+
+/// A list as somebody asks for it.
+#[derive(Clone, Copy, Debug)]
+pub struct List<'a> {
+    pub filter: &'a Filter,
+    pub sort: Sort,
+    /// Who asks; none without an account.
+    pub caller: Option<Uuid>,
+}
+
+impl List<'_> {
+    /// Writes the ids of a page, as the table `page`; answers whether there can be any.
+    fn push_page(&self, sql: &mut QueryBuilder<Postgres>, segment: Segment, after: Option<TimeKey>, rows: i64) -> bool {
+        sql.push(" from (select id, at from (");
+        let mut any = false;
+        for part in [Part::Over, Part::Live] {
+            let before = if any { " union all " } else { "" };
+            any |= push_part(sql, before, self, (part, segment), after, rows);
+        }
+        sql.push(") as parts");
+        self.push_order(sql, "");
+        sql.push(" limit ").push_bind(rows).push(") as page");
+        any
+    }
+
+    fn push_order(&self, sql: &mut QueryBuilder<Postgres>, of: &str) {
+        let direction = if self.sort.descending { " desc" } else { "" };
+        sql.push(" order by ").push(of).push("at").push(direction).push(", ").push(of).push("id").push(direction);
+    }
+
+    /// Whether a place is in a segment.
+    fn is_in(&self, segment: Segment, place: &TimeKey) -> bool {
+        self.sort.key == SortKey::Created || place.at.is_some() == (segment == Segment::Dated)
+    }
+
+    /// The segments that are left after a place, in order.
+    fn segments(&self, after: Option<TimeKey>) -> &'static [Segment] {
+        match (self.sort.key, after) {
+            (SortKey::Created, _) => &[Segment::Dated],
+            (_, Some(TimeKey { at: None, .. })) => &[Segment::Undated],
+            _ => &[Segment::Dated, Segment::Undated],
+        }
+    }
+}
+
+/// An id with the time by which it is in order.
+#[derive(FromRow)]
+struct KeyRow {
+    id: Uuid,
+    at: Option<OffsetDateTime>,
+}
+
+/// A game with the time by which it is in order.
+#[derive(FromRow)]
+struct TimedRow {
+    at: Option<OffsetDateTime>,
+    #[sqlx(flatten)]
+    game: Row,
 }
 
 impl Store {
-    /// The games of a filter that `caller`, or somebody without an account, may know of, newest first, that come after the
-    /// game `after`; at most `limit`.
+    /// The games of a list that its caller may know of, that come after a place; at most `limit`.
     ///
     /// # Errors
     /// The database fails.
     pub async fn list_games(
         &self,
-        filter: &Filter,
-        caller: Option<Uuid>,
-        after: Option<Uuid>,
+        list: &List<'_>,
+        after: Option<TimeKey>,
         limit: u32,
-    ) -> Result<Page, StoreError> {
-        // One more than asked for tells whether there is another page.
-        let rows: Vec<Row> =
-            statement(filter, caller, after, i64::from(limit) + 1).build_query_as().fetch_all(&self.pool).await?;
-        let more = rows.len() > limit as usize;
-        let items = rows.into_iter().take(limit as usize).map(Row::into_summary).collect::<Result<Vec<_>, _>>()?;
-        let next = items.last().filter(|_| more).map(|game| game.id);
+    ) -> Result<Page<Summary>, StoreError> {
+        let columns = format!("{COLUMNS}, page.at");
+        let key = |row: &TimedRow| TimeKey { at: row.at, game_id: row.game.id };
+        let (rows, next) = self.page(list, after, limit, (&columns, JOINS), key).await?;
+        let items = rows.into_iter().map(|row| row.game.into_summary()).collect::<Result<Vec<_>, _>>()?;
         Ok(Page { items, next })
+    }
+
+    /// The ids alone of such a list.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn list_game_ids(
+        &self,
+        list: &List<'_>,
+        after: Option<TimeKey>,
+        limit: u32,
+    ) -> Result<Page<Uuid>, StoreError> {
+        let key = |row: &KeyRow| TimeKey { at: row.at, game_id: row.id };
+        let (rows, next) = self.page(list, after, limit, ("select page.id, page.at", ""), key).await?;
+        Ok(Page { items: rows.into_iter().map(|row| row.id).collect(), next })
+    }
+
+    /// The rows of a page, made by what stands before and after the ids, and where the next page begins.
+    async fn page<R>(
+        &self,
+        list: &List<'_>,
+        after: Option<TimeKey>,
+        limit: u32,
+        (columns, joins): (&str, &str),
+        key: impl Fn(&R) -> TimeKey,
+    ) -> Result<(Vec<R>, Option<TimeKey>), StoreError>
+    where
+        R: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let mut rows: Vec<R> = Vec::new();
+        // One more than asked for tells whether there is another page.
+        let wanted = limit as usize + 1;
+        for segment in list.segments(after) {
+            let mut sql = QueryBuilder::new(columns);
+            let left = (wanted - rows.len()) as i64;
+            // The second segment is read from its beginning where the first ends within the page.
+            let after = after.filter(|after| list.is_in(*segment, after));
+            if !list.push_page(&mut sql, *segment, after, left) {
+                continue;
+            }
+            sql.push(joins);
+            list.push_order(&mut sql, "page.");
+            // Planned for these values: a player of 20,000 games is another matter than one of ten.
+            rows.extend(sql.build_query_as().persistent(false).fetch_all(&self.pool).await?);
+            if rows.len() >= wanted {
+                break;
+            }
+        }
+        let more = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
+        let next = rows.last().map(key).filter(|_| more);
+        Ok((rows, next))
     }
 }

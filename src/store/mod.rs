@@ -38,7 +38,7 @@ pub use feed::Listener;
 pub use games::{Access, Loaded};
 pub use hub::Watch;
 pub use idempotency::{Answer, Headers, IdempotencyKey, Repeat};
-pub use list::{Filter, Page};
+pub use list::{Filter, List, Page, Sort, SortKey, Span};
 pub use player_feed::{AccountEvent, FeedCursor, FeedKey, FeedPage};
 pub use players::{Profile, Registered};
 pub use tokens::{Bearer, Issued, MOST_TOKENS, NewToken, Scope, Scopes, Token, TokenHash, TokenName};

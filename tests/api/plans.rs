@@ -7,7 +7,7 @@
 use sqlx::{Connection, PgConnection};
 use tavola::game::Status;
 use tavola::rulesets::registry::RulesetId;
-use tavola::store::{Filter, Store};
+use tavola::store::{Filter, List, Sort, Store, TimeKey};
 use uuid::Uuid;
 
 use crate::helpers::TestApp;
@@ -95,23 +95,23 @@ async fn pages_read_no_more_than_a_page(app: &TestApp) {
     // md5 of `p17`, as the database makes an id of it.
     let player = Uuid::parse_str("e9257cc1-4147-de69-00b8-f5c69aadb9df").unwrap();
     let middle = Uuid::parse_str("80000000-0000-7000-8000-000000000000").unwrap();
-    let none = Filter::default();
-    let status = |status| Filter { status: Some(status), ..none };
+    let none = Filter::default;
+    let status = |status| Filter { status: Some(status), ..none() };
     let (leopard, siggil) = (RulesetId::from_slug("leopard"), RulesetId::from_slug("siggil"));
     // With the most rows that one page of 20 may read of one table and its indexes: of a list by one condition a few times
     // its length; a player's games number 50, and those that are filtered out are read as well.
     let lists = [
-        (none, 140),
+        (none(), 140),
         (status(Status::Open), 140),
         (status(Status::Finished), 140),
-        (Filter { ruleset: leopard, ..none }, 140),
-        (Filter { ruleset: siggil, status: Some(Status::Active), ..none }, 140),
-        (Filter { player: Some(player), ..none }, 140),
-        (Filter { player: Some(player), status: Some(Status::Active), ..none }, 500),
-        (Filter { player: Some(player), ruleset: leopard, status: Some(Status::Finished), ..none }, 500),
-        (Filter { to_move: Some(player), ..none }, 140),
-        (Filter { to_move: Some(player), ruleset: siggil, ..none }, 140),
-        (Filter { to_move: Some(player), player: Some(player), status: Some(Status::Active), ..none }, 250),
+        (Filter { ruleset: leopard, ..none() }, 140),
+        (Filter { ruleset: siggil, status: Some(Status::Active), ..none() }, 140),
+        (Filter { player: Some(player), ..none() }, 140),
+        (Filter { player: Some(player), status: Some(Status::Active), ..none() }, 500),
+        (Filter { player: Some(player), ruleset: leopard, status: Some(Status::Finished), ..none() }, 500),
+        (Filter { to_move: Some(player), ..none() }, 140),
+        (Filter { to_move: Some(player), ruleset: siggil, ..none() }, 140),
+        (Filter { to_move: Some(player), player: Some(player), status: Some(Status::Active), ..none() }, 250),
     ];
     let mut before = read(app).await;
     for (filter, most) in lists {
@@ -119,8 +119,10 @@ async fn pages_read_no_more_than_a_page(app: &TestApp) {
         let first = filter.player.is_none() && filter.to_move.is_none();
         for after in [None, Some(middle)].into_iter().skip(usize::from(!first)) {
             let store = Store::open(app.database().clone(), 1);
+            let after = after.map(|game_id| TimeKey { at: None, game_id });
+            let list = List { filter: &filter, sort: Sort::default(), caller: None };
             for _ in 0..TIMES {
-                store.list_games(&filter, None, after, 20).await.unwrap();
+                store.list_games(&list, after, 20).await.unwrap();
             }
             store.close().await;
             let now = read(app).await;

@@ -165,7 +165,8 @@ fn members(resource: &impl Serialize) -> Map<String, Value> {
 fn keep_what_a_move_changes(changes: &mut Map<String, Value>, game: &Summary) {
     let banks = game.remaining_ms.is_some();
     changes.retain(|name, _| {
-        matches!(name.as_str(), "version" | "moves_count" | "to_move" | "state") || (banks && name == "seats")
+        matches!(name.as_str(), "version" | "moves_count" | "last_move_at" | "to_move" | "state")
+            || (banks && name == "seats")
     });
 }
 

@@ -34,6 +34,9 @@ pub struct GameIn {
     /// How long players may take; null, or left out: as long as they like.
     #[serde(default)]
     pub clock: Option<Clock>,
+    /// Whether it counts for the ratings of its players: a public game of two or more, all of them humans or all of them bots.
+    #[serde(default)]
+    pub rated: bool,
     /// Your share in the game's chance: up to 64 characters, public.
     #[serde(default)]
     #[schema(max_length = 64, example = "my own 7 words")]
@@ -172,6 +175,8 @@ pub struct GameSummaryOut {
     /// Null: players may take as long as they like.
     #[schema(required)]
     pub clock: Option<Clock>,
+    /// Whether it counts for the ratings of its players.
+    pub rated: bool,
     /// How many can sit; once started, how many play.
     pub seat_count: u8,
     /// The taken seats, in order.
@@ -184,6 +189,10 @@ pub struct GameSummaryOut {
     #[schema(required)]
     pub to_move: Option<ToMoveOut>,
     pub moves_count: u32,
+    /// Null until a move is played.
+    #[serde(with = "time::serde::rfc3339::option")]
+    #[schema(required)]
+    pub last_move_at: Option<OffsetDateTime>,
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
     #[serde(with = "time::serde::rfc3339::option")]
@@ -219,6 +228,8 @@ pub struct GameOut {
     /// Null: players may take as long as they like.
     #[schema(required)]
     pub clock: Option<Clock>,
+    /// Whether it counts for the ratings of its players.
+    pub rated: bool,
     /// How many can sit; once started, how many play.
     pub seat_count: u8,
     /// The taken seats, in order.
@@ -241,6 +252,10 @@ pub struct GameOut {
     #[schema(required)]
     pub server_seed: Option<String>,
     pub moves_count: u32,
+    /// Null until a move is played.
+    #[serde(with = "time::serde::rfc3339::option")]
+    #[schema(required)]
+    pub last_move_at: Option<OffsetDateTime>,
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
     #[serde(with = "time::serde::rfc3339::option")]
@@ -279,12 +294,14 @@ impl From<Summary> for GameSummaryOut {
             visibility: game.visibility,
             spectators: game.spectators,
             clock: game.clock,
+            rated: game.rated,
             seat_count: game.seat_count,
             seats: game.seats.into_iter().map(|taken| SeatOut::new(taken, banks)).collect(),
             invitations: game.invitations.into_iter().map(InvitationOut::from).collect(),
             creator_id: game.creator,
             to_move,
             moves_count: game.moves_count,
+            last_move_at: game.last_move_at,
             created_at: game.created_at,
             started_at: game.started_at,
             finished_at: game.finished_at,
@@ -310,6 +327,7 @@ impl GameOut {
             visibility: summary.visibility,
             spectators: summary.spectators,
             clock: summary.clock,
+            rated: summary.rated,
             seat_count: summary.seat_count,
             seats: summary.seats,
             invitations: summary.invitations,
@@ -320,6 +338,7 @@ impl GameOut {
             commitment: hex::encode(game.commitment()),
             server_seed: game.revealed_seed().map(|seed| hex::encode(seed.0)),
             moves_count: summary.moves_count,
+            last_move_at: summary.last_move_at,
             created_at: summary.created_at,
             started_at: summary.started_at,
             finished_at: summary.finished_at,
@@ -330,7 +349,33 @@ impl GameOut {
     }
 }
 
-/// A page of games, newest first.
+/// A game in a list of ids.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = GameId)]
+pub struct GameIdOut {
+    pub id: Uuid,
+}
+
+/// A page of ids of games.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = GameIdPage)]
+pub struct GameIdPageOut {
+    pub items: Vec<GameIdOut>,
+    /// As in a page of games.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+}
+
+/// A page of games, or with `fields=id` of their ids.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "it is there for the document; handlers answer with one or the other")]
+pub enum AnyGamePage {
+    Games(GamePageOut),
+    Ids(GameIdPageOut),
+}
+
+/// A page of games, in the order that was asked for.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = GamePage)]
 pub struct GamePageOut {

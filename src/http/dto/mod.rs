@@ -10,8 +10,8 @@ mod webhook;
 
 pub use event::{EventOut, EventPageOut};
 pub use game::{
-    GameIn, GameOut, GamePageOut, GameSummaryOut, InvitationIn, LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut,
-    RematchIn, SeatIn,
+    AnyGamePage, GameIdOut, GameIdPageOut, GameIn, GameOut, GamePageOut, GameSummaryOut, InvitationIn, LegalMovesOut,
+    MoveAnswerOut, MoveOut, MovePageOut, RematchIn, SeatIn,
 };
 pub use history::{FairnessOut, PastStateOut};
 pub use player::{PlayerIn, PlayerOut, ProfileIn, ProfileListOut, ProfileOut, RegistrationOut};

@@ -4,18 +4,18 @@ use actix_web::http::StatusCode;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
-use utoipa::IntoParams;
+use time::OffsetDateTime;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::listing::{FilterParams, Query, SortParam, read_cursor, write_cursor};
 use super::players::entropy;
-use crate::game::{Entropy, Game, Invite, NewGame, ServerSeed, Status};
+use crate::game::{Entropy, Game, Invite, NewGame, ServerSeed};
 use crate::http::auth::{Asking, MaybeToken, Token};
-use crate::http::dto::{GameIn, GameOut, GamePageOut};
-use crate::http::problem::{Code, Problem};
-use crate::http::request::{Body, Id, Limit, Params, etag, id, none_match};
-use crate::rulesets::registry::RulesetId;
-use crate::store::{Filter, Loaded, Scope, Store};
+use crate::http::dto::{AnyGamePage, GameIdOut, GameIdPageOut, GameIn, GameOut, GamePageOut};
+use crate::http::problem::Problem;
+use crate::http::request::{Body, Id, Limit, etag, none_match};
+use crate::store::{List, Loaded, Scope, Store, TimeKey};
 
 /// Create a game
 ///
@@ -37,8 +37,9 @@ pub(super) async fn create_game(
 ) -> Result<HttpResponse, Problem> {
     let player = store.authenticate(&token.0, Scope::Play).await?;
     let entropy_of_player = Entropy::parse(body.value.entropy.clone()).map_err(|e| Problem::text("/entropy", e))?;
-    let (id, server_seed, code) = (Uuid::now_v7(), ServerSeed(entropy()?), invite_code()?);
-    let make = |created_at| {
+    let (random, server_seed, code) = (entropy()?, ServerSeed(entropy()?), invite_code()?);
+    let make = |now| {
+        let (id, created_at) = new_id(now, &random);
         let new = NewGame {
             id,
             ruleset: body.value.ruleset,
@@ -47,6 +48,7 @@ pub(super) async fn create_game(
             visibility: body.value.visibility,
             spectators: body.value.spectators,
             clock: body.value.clock,
+            rated: body.value.rated,
             invite: code.clone(),
             entropy: entropy_of_player.clone(),
             server_seed: server_seed.clone(),
@@ -59,95 +61,86 @@ pub(super) async fn create_game(
     Ok(super::send(created.answer, created.repeated))
 }
 
+/// The id of a game that is created now, and the time of its creation as the id has it (UUIDv7, RFC 9562): the next
+/// millisecond, so that the order of ids is the order of these times.
+pub(super) fn new_id(now: OffsetDateTime, random: &[u8; 32]) -> (Uuid, OffsetDateTime) {
+    let millis = (now.unix_timestamp_nanos() + 999_999) / 1_000_000;
+    let created_at = OffsetDateTime::from_unix_timestamp_nanos(millis * 1_000_000).unwrap_or(now);
+    let random = std::array::from_fn(|i| random[i]);
+    (uuid::Builder::from_unix_timestamp_millis(millis as u64, &random).into_uuid(), created_at)
+}
+
 /// A code that nobody guesses: 96 random bits, for URLs.
 pub(super) fn invite_code() -> Result<Invite, Problem> {
     Ok(Invite(hex::encode(&entropy()?[..12])))
 }
 
-/// Filters of a list of games.
+/// Which members of the games a list has.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = GameFields)]
+enum Fields {
+    /// The id alone.
+    Id,
+}
+
+/// Order and length of a list of games.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListParams {
-    /// Only games of this status.
-    status: Option<Status>,
-    /// Only games of this ruleset.
-    ruleset: Option<RulesetId>,
-    /// Only games in which this player has a seat: an id, or `me`.
-    #[param(example = "me")]
-    player: Option<String>,
-    /// Only games in which it is this player's turn: an id, or `me`.
-    #[param(example = "me")]
-    to_move: Option<String>,
+    /// The order: `-` in front for the latest first. Games that have no such time come last, either way; equal times are in
+    /// order of id.
+    #[serde(default)]
+    #[param(value_type = Option<SortParam>)]
+    sort: SortParam,
+    /// `id`: only the ids of the games.
+    fields: Option<Fields>,
     /// How many games a page has.
     #[serde(default)]
     #[param(value_type = Option<u32>, minimum = 1, maximum = 100, default = 20)]
     limit: Limit,
-    /// `next_cursor` of the page before; it goes with the same filters.
+    /// `next_cursor` of the page before; it goes with the same filters and the same order.
     cursor: Option<String>,
 }
 
 /// List games
 ///
-/// Newest first, page by page. Combine filters at will; `me` needs a token.
+/// Page by page, newest first unless `sort` says otherwise. Combine filters at will; `me` needs a token. An option of the
+/// ruleset is a filter too: `option.hands=2`. A walk from page to page meets every game once that fits from its beginning to its
+/// end; one whose place in the order changes meanwhile can be missed or met twice.
 #[utoipa::path(
     operation_id = "list_games", tag = "games", security((), ("token" = ["read"])),
-    params(ListParams),
-    responses((status = 200, description = "A page of games", body = GamePageOut))
+    params(FilterParams, ListParams),
+    responses((status = 200, description = "A page of games, or of their ids", body = AnyGamePage))
 )]
 #[get("/v1/games")]
 pub(super) async fn list_games(
     store: web::Data<Store>,
     token: MaybeToken,
-    params: Params<ListParams>,
-) -> Result<web::Json<GamePageOut>, Problem> {
-    let params = params.0;
+    query: Query<ListParams>,
+) -> Result<HttpResponse, Problem> {
     let me = match &token.0 {
         Some(token) => Some(store.authenticate(token, Scope::Read).await?.id),
         None => None,
     };
-    let player = |name: &str, text: &Option<String>| match text.as_deref() {
-        None => Ok(None),
-        Some("me") => me.map(Some).ok_or_else(|| Problem::new(Code::Unauthenticated, "`me` needs a token")),
-        Some(text) => {
-            id(text).map(Some).ok_or_else(|| Problem::parameter(name, "a player's id, which is a UUID, or `me`"))
+    let (filter, params) = (query.filter(me)?, query.rest);
+    let sort = params.sort.into();
+    let after = params.cursor.as_deref().map(|cursor| read_cursor(cursor, &filter, sort)).transpose()?;
+    let list = List { filter: &filter, sort, caller: me };
+    let next_cursor = |next: Option<TimeKey>| next.map(|next| write_cursor(next, &filter, sort));
+    Ok(match params.fields {
+        None => {
+            let page = store.list_games(&list, after, params.limit.0).await?;
+            let items = page.items.into_iter().map(Into::into).collect();
+            HttpResponse::Ok().json(GamePageOut { items, next_cursor: next_cursor(page.next) })
         }
-    };
-    let filter = Filter {
-        status: params.status,
-        ruleset: params.ruleset,
-        player: player("player", &params.player)?,
-        to_move: player("to_move", &params.to_move)?,
-    };
-    let after = params.cursor.as_deref().map(|cursor| read_cursor(cursor, &filter)).transpose()?;
-    let page = store.list_games(&filter, me, after, params.limit.0).await?;
-    Ok(web::Json(GamePageOut {
-        items: page.items.into_iter().map(Into::into).collect(),
-        next_cursor: page.next.map(|id| write_cursor(id, &filter)),
-    }))
-}
-
-/// What tells a list from others, in eight bytes: a cursor of another list is refused.
-fn fingerprint(filter: &Filter) -> [u8; 8] {
-    let digest: [u8; 32] = Sha256::digest(format!("{filter:?}")).into();
-    std::array::from_fn(|i| digest[i])
-}
-
-fn write_cursor(after: Uuid, filter: &Filter) -> String {
-    hex::encode([after.as_bytes().as_slice(), &fingerprint(filter)].concat())
-}
-
-fn read_cursor(cursor: &str, filter: &Filter) -> Result<Uuid, Problem> {
-    let refused = |detail| Problem::parameter("cursor", detail);
-    let bytes: [u8; 24] = hex::decode(cursor)
-        .ok()
-        .and_then(|bytes| bytes.try_into().ok())
-        .ok_or_else(|| refused("this is no cursor of this server"))?;
-    let (after, list) = bytes.split_at(16);
-    if list != fingerprint(filter) {
-        return Err(refused("the cursor belongs to a list with other filters"));
-    }
-    Uuid::from_slice(after).map_err(|_| refused("this is no cursor of this server"))
+        Some(Fields::Id) => {
+            let page = store.list_game_ids(&list, after, params.limit.0).await?;
+            let items = page.items.into_iter().map(|id| GameIdOut { id }).collect();
+            HttpResponse::Ok().json(GameIdPageOut { items, next_cursor: next_cursor(page.next) })
+        }
+    })
 }
 
 /// Get a game

@@ -3,9 +3,8 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
 use time::Duration;
-use uuid::Uuid;
 
-use super::games::{invite_code, show};
+use super::games::{invite_code, new_id, show};
 use super::players::entropy;
 use super::{command, command_answered, game_answer, location, send};
 use crate::game::{Command, Entropy, Game, GameError, NewGame, Player, ServerSeed, Spectators, Visibility};
@@ -195,10 +194,11 @@ pub(super) async fn create_rematch(
     body: Body<RematchIn>,
 ) -> Result<HttpResponse, Problem> {
     let own = Entropy::parse(body.value.entropy.clone()).map_err(|error| Problem::text("/entropy", error))?;
-    let (new_id, server_seed, invite) = (Uuid::now_v7(), ServerSeed(entropy()?), invite_code()?);
+    let (random, server_seed, invite) = (entropy()?, ServerSeed(entropy()?), invite_code()?);
     let new = |now| {
+        let (id, created_at) = new_id(now, &random);
         let new = NewGame {
-            id: new_id,
+            id,
             // What the game before had takes the place of these.
             ruleset: RulesetId::ALL[0],
             options: serde_json::Map::new(),
@@ -206,10 +206,11 @@ pub(super) async fn create_rematch(
             visibility: Visibility::Public,
             spectators: Spectators::Live,
             clock: None,
+            rated: false,
             entropy: own.clone(),
             server_seed: server_seed.clone(),
             invite: invite.clone(),
-            created_at: now,
+            created_at,
         };
         (new, now + Duration::seconds(KEPT.into()))
     };

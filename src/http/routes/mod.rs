@@ -4,6 +4,7 @@ mod events;
 mod games;
 mod history;
 mod invitations;
+mod listing;
 mod moves;
 mod operations;
 mod players;
