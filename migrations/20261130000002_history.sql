@@ -6,7 +6,7 @@
 alter table games
     -- Counts for the ratings of its players.
     add column rated boolean not null default false,
-    -- While it is open: the options as they would be in force, defaults written out. Null from the start on, when `options` has them.
+    -- Of a game that has not started: the options as they would be in force, defaults written out. Null once `options` has them.
     add column open_options jsonb,
     -- Who moved first.
     add column first_seat smallint,
@@ -69,7 +69,7 @@ create index games_unmoved_index on games (id) where last_move_at is null;
 create index games_end_reason_index on games (end_reason, id) where end_reason is not null;
 create index games_rated_index on games (rated, id);
 create index games_moves_count_index on games (moves_count) where moves_count is not null;
-create index games_options_index on games using gin (options jsonb_path_ops);
+create index games_options_index on games using gin ((coalesce(open_options, options)) jsonb_path_ops);
 -- The planner multiplies what each condition leaves, unless it is told that they hang together.
 create statistics games_statistics (mcv, dependencies) on ruleset, status, end_reason, rated from games;
 

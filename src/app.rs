@@ -11,9 +11,10 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::config::Settings;
+use crate::config::{Seeding, Settings};
 use crate::embedded::{Durability, Embedded};
 use crate::http::{self, Document, Limits};
+use crate::seeding;
 use crate::store::Store;
 use crate::webhook::Targets;
 use crate::workers::sending::{Sender, Timeouts};
@@ -225,6 +226,17 @@ async fn death(cluster: Option<&mut Embedded>) {
 pub async fn migrate(settings: &Settings) -> anyhow::Result<()> {
     Database::open(settings, std::future::pending()).await?.close().await;
     Ok(())
+}
+
+/// Fills a database with games of the past.
+///
+/// # Errors
+/// The database cannot be opened or brought up to date, or the games cannot be written.
+pub async fn seed_history(seeding: &Seeding) -> anyhow::Result<()> {
+    let database = Database::open(&seeding.settings, std::future::pending()).await?;
+    let seeded = seeding::run(&database.store, seeding).await;
+    database.close().await;
+    Ok(seeded?)
 }
 
 /// Tells the person who started the server where everything is.

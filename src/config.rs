@@ -44,6 +44,33 @@ pub enum Command {
     /// The same seed gives the same statistics, whatever the number of threads. Only the speed differs: it goes to
     /// standard error, or with --json into the member `speed`.
     Simulate(Simulation),
+    /// Fill a database with games of the past, to try out a long history
+    ///
+    /// The games are played by the engine, by players of random moves who sometimes resign or overstep the clock, and are spread over
+    /// two years up to now. Not for a database on which people play. The same seed gives the same games.
+    SeedHistory(Seeding),
+}
+
+/// How long a past is made.
+#[derive(Clone, Debug, Args)]
+pub struct Seeding {
+    /// How many games
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub games: u64,
+    /// For how many of them, evenly spread, the moves are written too, which take most of the room
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub logs: u64,
+    /// Write the moves of all games
+    #[arg(long, conflicts_with = "logs")]
+    pub all_logs: bool,
+    /// How many players share them
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(200..=10_000_000))]
+    pub players: u64,
+    /// Decides everything
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub settings: Settings,
 }
 
 /// Which games are simulated.

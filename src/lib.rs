@@ -2,7 +2,8 @@
 //!
 //! Layers, each importing only those before it: [`rulesets`] (pure rules) ← [`game`] (the pure life of one game) ←
 //! [`store`] (the only SQL) ← [`http`] (the API) and [`workers`] ← [`app`] (composition). `tests/layers.rs` checks it.
-//! [`webhook`], below [`store`], is what webhooks are made of. [`simulate`], a command of its own, stands on the rulesets alone.
+//! [`webhook`], below [`store`], is what webhooks are made of. [`simulate`], a command of its own, stands on the rulesets alone;
+//! [`seeding`], another, on game and store.
 
 pub mod app;
 pub mod config;
@@ -11,6 +12,7 @@ pub mod game;
 pub mod http;
 #[macro_use]
 pub mod rulesets;
+pub mod seeding;
 pub mod simulate;
 pub mod store;
 pub mod telemetry;

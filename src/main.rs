@@ -16,6 +16,7 @@ async fn main() -> ExitCode {
             Err(error) => Err(error),
         },
         Command::Migrate(settings) => app::migrate(&settings).await,
+        Command::SeedHistory(seeding) => app::seed_history(&seeding).await,
         Command::Openapi => {
             print!("{}", http::openapi::pretty());
             Ok(())

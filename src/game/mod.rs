@@ -18,7 +18,7 @@ pub use command::{Command, NewGame};
 pub use error::GameError;
 pub use event::{Change, EventKind, Facts, Happening, Notice, NoticeKind};
 pub use log::{Entry, LogRow, Occurrence, Place, replay};
-pub use record::{Record, RecordError};
+pub use record::{Record, RecordError, RecordedMove};
 pub(crate) use seats::is_visible;
 pub use seats::{Entropy, InvalidText, Invitation, Player, PlayerKind, PlayerName, SeatStatus, SeatedPlayer};
 

@@ -127,9 +127,23 @@ pub enum RecordError {
     Outcome,
 }
 
+impl RecordedMove {
+    /// A move of the log.
+    pub fn new(number: u32, seat: Seat, mv: &AnyMove, at: OffsetDateTime) -> Self {
+        // Moves are plain data: writing them cannot fail.
+        Self { number, seat, r#move: serde_json::to_value(mv).unwrap_or_default(), at }
+    }
+}
+
+impl From<&Entry> for RecordedMove {
+    fn from(entry: &Entry) -> Self {
+        Self::new(entry.number, entry.seat, &entry.mv, entry.at)
+    }
+}
+
 impl Record {
-    /// The record of a finished game; none if it is not finished. `entries` are all of its log.
-    pub fn new(game: &Game, entries: &[Entry]) -> Option<Record> {
+    /// The record of a finished game; none if it is not finished. `moves` are all of them, in order.
+    pub fn new(game: &Game, moves: Vec<RecordedMove>) -> Option<Record> {
         if game.status != Status::Finished {
             return None;
         }
@@ -168,14 +182,7 @@ impl Record {
             created_at: game.created_at,
             started_at: game.started_at?,
             finished_at: game.finished_at?,
-            moves: entries
-                .iter()
-                .map(|entry| {
-                    // Moves are plain data: writing them cannot fail.
-                    let r#move = serde_json::to_value(&entry.mv).unwrap_or_default();
-                    RecordedMove { number: entry.number, seat: entry.seat, r#move, at: entry.at }
-                })
-                .collect(),
+            moves,
             outcome: game.outcome.clone()?,
             digest: String::new(),
         };

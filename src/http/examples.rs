@@ -229,7 +229,7 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
             (None, shown(answer))
         }
         "get_fairness" => (None, shown(FairnessOut::from(&sample.over))),
-        "get_record" => (None, shown(Record::new(&sample.over, std::slice::from_ref(&sample.entry)))),
+        "get_record" => (None, shown(Record::new(&sample.over, vec![(&sample.entry).into()]))),
         "create_webhook" => {
             let answer = WebhookOut::with_secret(webhook(), &Secret(std::array::from_fn(|i| i as u8)));
             (Some(json!({"url": "https://example.com/tavola"})), shown(answer))

@@ -46,6 +46,7 @@ const ERRORS: &[(&str, &[Code])] = &[
     ("delete_token", &[Code::NotFound]),
     ("create_game", &[Code::InvalidOptions]),
     ("list_games", &[]),
+    ("export_games", &[]),
     ("get_game", &[Code::NotFound]),
     (
         "take_seat",

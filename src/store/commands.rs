@@ -10,7 +10,7 @@ use super::error::violated;
 use super::games::{Access, INVITED, Loaded};
 use super::idempotency::{self, Answer, KEY_CONSTRAINT, Repeat};
 use super::{IdempotencyKey, Scope, Store, StoreError};
-use crate::game::{Change, Command, Entry, Game, GameError, GameResult, NewGame, Notice, Player, Status, Summary};
+use crate::game::{Change, Command, Entry, Game, GameError, GameResult, NewGame, Notice, Player, Summary};
 
 /// How often a command is judged anew when other changes of the game come first.
 const ATTEMPTS: u32 = 64;
@@ -462,10 +462,10 @@ fn results(game: &Summary) -> Vec<Option<&'static str>> {
     game.seats.iter().map(|taken| game.result_of(taken.seat).map(GameResult::as_str)).collect()
 }
 
-/// The options of an open game as they would be in force, by which lists find it.
+/// The options of a game that has not started as they would be in force, by which lists find it.
 fn open_options(game: &Summary) -> Option<Map<String, Value>> {
     let options = game.ruleset.options(&game.options, game.seat_count).ok();
-    options.filter(|_| game.status == Status::Open).map(|options| options.to_json())
+    options.filter(|_| game.started_at.is_none()).map(|options| options.to_json())
 }
 
 /// Who moves first, in a game that was just dealt.

@@ -78,6 +78,18 @@ impl Default for Sort {
     }
 }
 
+impl Sort {
+    /// The place of a game in a list of this order.
+    pub fn place(self, game: &Summary) -> TimeKey {
+        let at = match self.key {
+            SortKey::Created => None,
+            SortKey::Finished => game.finished_at,
+            SortKey::LastMove => game.last_move_at,
+        };
+        TimeKey { at, game_id: game.id }
+    }
+}
+
 /// A page of a list.
 #[derive(Clone, Debug)]
 pub struct Page<T> {
@@ -317,8 +329,7 @@ fn push_part(
         sql.push(" and g.end_reason = '").push(reason.as_str()).push("'");
     }
     if !filter.options.is_empty() {
-        let options = if part == Part::Over { "g.options" } else { "coalesce(g.open_options, g.options)" };
-        sql.push(" and ").push(options).push(" @> ").push_bind(Json(filter.options.clone()));
+        sql.push(" and coalesce(g.open_options, g.options) @> ").push_bind(Json(filter.options.clone()));
     }
     for (bound, is) in [(filter.moves_min, " >= "), (filter.moves_max, " <= ")] {
         if let Some(bound) = bound {

@@ -4,11 +4,13 @@
 //! that reads everything (who asks, the game, an earlier answer under the same key) and one that writes everything,
 //! guarded by the version; a write that loses the race is judged again on the new state.
 
+mod bulk;
 mod clocks;
 mod commands;
 mod deliveries;
 mod error;
 mod events;
+mod exports;
 mod feed;
 mod games;
 mod hub;
@@ -30,6 +32,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use hub::Hub;
 
+pub use bulk::Past;
 pub use commands::{Created, Rematch, Updated};
 pub use deliveries::{Attempt, Delivery, DeliveryPlace, Due, Outcome, Verdict};
 pub use error::StoreError;

@@ -38,7 +38,7 @@ impl Row {
     }
 }
 
-fn read_move(ruleset: RulesetId, json: &RawValue) -> Result<AnyMove, StoreError> {
+pub(super) fn read_move(ruleset: RulesetId, json: &RawValue) -> Result<AnyMove, StoreError> {
     ruleset.read_move(json.get().as_bytes()).map_err(unreadable)
 }
 

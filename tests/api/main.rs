@@ -5,6 +5,7 @@
 
 mod checks;
 mod database;
+mod exports;
 mod follow;
 mod helpers;
 mod play;
@@ -21,6 +22,7 @@ mod idempotency;
 mod invitations;
 mod leaving;
 mod limits;
+mod lists;
 mod moves;
 mod operations;
 mod outsiders;

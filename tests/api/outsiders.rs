@@ -36,6 +36,7 @@ const TABLE: &[Line] = &[
     ("delete_token", [UNKNOWN, MISSING, MISSING, MISSING]),
     ("create_game", [UNKNOWN, MADE, MADE, MADE]),
     ("list_games", [OK, OK, OK, OK]),
+    ("export_games", [OK, OK, OK, OK]),
     ("get_game", [OK, OK, OK, OK]),
     ("take_seat", [UNKNOWN, STARTED, STARTED, (409, "already-seated")]),
     ("leave_seat", [UNKNOWN, UNSEATED, UNSEATED, STARTED]),

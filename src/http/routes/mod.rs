@@ -1,6 +1,7 @@
 //! The operations, one file per resource.
 
 mod events;
+mod exports;
 mod games;
 mod history;
 mod invitations;
@@ -45,6 +46,8 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(rulesets::get_ruleset)
         .service(games::create_game)
         .service(games::list_games)
+        // Before the path of one game, which would fit too.
+        .service(exports::export_games)
         .service(games::get_game)
         .service(seats::take_seat)
         .service(seats::leave_seat)
