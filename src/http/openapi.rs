@@ -254,6 +254,7 @@ fn complete_operations(document: &mut Value) {
     let ruleset = RulesetOut::new(RulesetId::Leopard, Language::En, schemas.0, schemas.1);
     let ruleset = serde_json::to_value(ruleset).ok();
     document["components"]["headers"] = limit_headers();
+    let option_filters = option_filters(document);
     let paths = document["paths"].as_object_mut().into_iter().flatten();
     let operations = paths.flat_map(|(path, item)| {
         let operations = item.as_object_mut().into_iter().flat_map(|item| item.values_mut());
@@ -277,6 +278,11 @@ fn complete_operations(document: &mut Value) {
             }
         }
         let own = ERRORS.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, codes)| codes);
+        if let ("list_games" | "export_games", Some(parameters)) =
+            (id.as_str(), operation.get_mut("parameters").and_then(Value::as_array_mut))
+        {
+            parameters.extend(option_filters.iter().cloned());
+        }
         for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
             limit(parameter);
         }
@@ -319,6 +325,31 @@ fn complete_operations(document: &mut Value) {
             tell_of_limits(operation);
         }
     }
+}
+
+/// A filter of lists for each option of any ruleset.
+fn option_filters(document: &Value) -> Vec<Value> {
+    let mut filters: Vec<Value> = Vec::new();
+    for ruleset in RulesetId::ALL {
+        let (options, _) = ruleset.schema_names();
+        let options = document["components"]["schemas"][options]["properties"].as_object();
+        for (name, schema) in options.into_iter().flatten() {
+            let name = format!("option.{name}");
+            if filters.iter().any(|known| known["name"] == name.as_str()) {
+                continue;
+            }
+            let mut schema = schema.clone();
+            if let Some(members) = schema.as_object_mut() {
+                members.retain(|word, _| !matches!(word.as_str(), "default" | "description"));
+            }
+            filters.push(json!({
+                "name": name, "in": "query", "required": false,
+                "description": format!("Only games with this option in force, by default or not (of `{}` for instance).", ruleset.meta().slug),
+                "schema": schema,
+            }));
+        }
+    }
+    filters
 }
 
 /// The headers that tell of budgets, as components. They are missing where an operator has set no limit.

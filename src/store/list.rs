@@ -238,7 +238,9 @@ fn statuses(filter: &Filter, part: Part) -> Option<&'static str> {
         let by_result = filter.result.is_none() || status == Status::Finished;
         let by_turn = filter.to_move.is_none() || status == Status::Active;
         let by_end = filter.finished.is_open() || matches!(status, Status::Finished | Status::Aborted);
-        of_status && by_reason && by_result && by_turn && by_end
+        // Nobody moves before the start.
+        let moved = filter.moves_min.is_some_and(|least| least > 0) || !filter.last_move.is_open();
+        of_status && by_reason && by_result && by_turn && by_end && !(moved && status == Status::Open)
     };
     let (first, second, both) = match part {
         Part::Over => (Status::Finished, Status::Aborted, "('finished', 'aborted')"),
@@ -267,14 +269,23 @@ fn push_part(
     let of_player = filter.player.filter(|_| filter.to_move.is_none());
     // Where what is over has its times and its id, for an index to have them together.
     let over = if of_player.is_some() { "s." } else { "g." };
+    let finished_at = format!("{over}finished_at");
+    // Of a running game what each move changes is asked for one game at a time, unless the list is read from there: a join
+    // would let the planner read the positions of all games.
+    let from_positions = filter.to_move.is_some() || (sort.key == SortKey::LastMove && segment == Segment::Dated);
+    let (last_move_at, moves_count) = match part {
+        Part::Over => (format!("{over}last_move_at"), "g.moves_count"),
+        Part::Live if from_positions => ("p.last_move_at".into(), "p.moves_count"),
+        Part::Live => (
+            "(select p.last_move_at from positions p where p.game_id = g.id)".into(),
+            "(select p.moves_count from positions p where p.game_id = g.id)",
+        ),
+    };
     let id = match (part, of_player) {
         (_, Some(_)) => "s.game_id",
-        (Part::Live, None) if filter.to_move.is_some() || sort.key == SortKey::LastMove => "p.game_id",
+        (Part::Live, None) if from_positions => "p.game_id",
         _ => "g.id",
     };
-    let finished_at = format!("{over}finished_at");
-    let last_move_at = if part == Part::Over { format!("{over}last_move_at") } else { "p.last_move_at".into() };
-    let moves_count = if part == Part::Over { "g.moves_count" } else { "p.moves_count" };
     let at = match (sort.key, part, segment) {
         (SortKey::Created, _, Segment::Dated) => None,
         (SortKey::Finished, Part::Over, Segment::Dated) => Some(finished_at.as_str()),
@@ -290,10 +301,12 @@ fn push_part(
         .push(at.unwrap_or("null::timestamptz"))
         .push(" as at from ");
     sql.push(match (part, of_player) {
-        (Part::Over, Some(_)) => "seats s join games g on g.id = s.game_id",
-        (Part::Over, None) => "games g",
-        (Part::Live, Some(_)) => "seats s join games g on g.id = s.game_id join positions p on p.game_id = s.game_id",
-        (Part::Live, None) => "games g join positions p on p.game_id = g.id",
+        (Part::Live, Some(_)) if from_positions => {
+            "seats s join games g on g.id = s.game_id join positions p on p.game_id = s.game_id"
+        }
+        (_, Some(_)) => "seats s join games g on g.id = s.game_id",
+        (Part::Live, None) if from_positions => "positions p join games g on g.id = p.game_id",
+        (_, None) => "games g",
     });
     sql.push(" where g.status in ").push(statuses);
     // Private games are for those who belong to them.
@@ -357,12 +370,11 @@ fn push_part(
     if let Some(at) = at {
         sql.push(" and ").push(at).push(" is not null");
     }
-    if part == Part::Live && sort.key == SortKey::LastMove {
-        sql.push(match segment {
-            Segment::Dated => " and p.to_move_seat is not null",
-            Segment::Undated => " and p.last_move_at is null",
-        });
-    } else if sort.key == SortKey::LastMove && segment == Segment::Undated {
+    if part == Part::Live && from_positions {
+        // Says of the position that the game is active, so that those of games that are over are left aside by an index.
+        sql.push(" and p.to_move_seat is not null");
+    }
+    if sort.key == SortKey::LastMove && segment == Segment::Undated {
         sql.push(" and ").push(&last_move_at).push(" is null");
     }
     let (beyond, direction) = if sort.descending { (" < ", " desc") } else { (" > ", "") };
@@ -474,6 +486,28 @@ impl Store {
         let key = |row: &KeyRow| TimeKey { at: row.at, game_id: row.id };
         let (rows, next) = self.page(list, after, limit, ("select page.id, page.at", ""), key).await?;
         Ok(Page { items: rows.into_iter().map(|row| row.id).collect(), next })
+    }
+
+    /// How the database would find the ids of a page: the plans of its statements, as `explain` tells them.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn explain_games(
+        &self,
+        list: &List<'_>,
+        after: Option<TimeKey>,
+        limit: u32,
+    ) -> Result<Vec<Value>, StoreError> {
+        let mut plans = Vec::new();
+        for segment in list.segments(after) {
+            let mut sql = QueryBuilder::new("explain (format json) select page.id, page.at");
+            let after = after.filter(|after| list.is_in(*segment, after));
+            if list.push_page(&mut sql, *segment, after, i64::from(limit) + 1) {
+                let plan: Json<Value> = sql.build_query_scalar().persistent(false).fetch_one(&self.pool).await?;
+                plans.push(plan.0);
+            }
+        }
+        Ok(plans)
     }
 
     /// The rows of a page, made by what stands before and after the ids, and where the next page begins.

@@ -266,7 +266,7 @@ fn option_values(
     };
     let mut values = Map::new();
     for (name, text) in options {
-        let plain = serde_json::from_str(text).ok().filter(|value: &Value| value.is_number() || value.is_boolean());
+        let plain = serde_json::from_str(text).ok().filter(|value: &Value| !value.is_array() && !value.is_object());
         let word = Some(Value::from(text.as_str()));
         let value = [plain, word].into_iter().flatten().find(|value| takes(name, value));
         let refused = || {
