@@ -16,6 +16,7 @@ async fn main() -> ExitCode {
             Err(error) => Err(error),
         },
         Command::Migrate(settings) => app::migrate(&settings).await,
+        Command::RebuildStats(settings) => app::rebuild_stats(&settings).await,
         Command::Openapi => {
             print!("{}", http::openapi::pretty());
             Ok(())
