@@ -217,10 +217,10 @@ async fn play_many(app: &TestApp, players: &[Player]) {
         let slug = ruleset.meta().slug;
         for seats in ruleset.meta().seats.clone() {
             let seats = usize::from(seats);
-            for way in ["played", "left", "resigned", "private", "aborted", "timed out"] {
+            for way in ["played", "left", "resigned", "private", "resigned", "aborted", "timed out", "resigned"] {
                 round += 1;
-                let own: Vec<Player> = players.iter().cycle().skip(round * 3).take(seats).cloned().collect();
-                let visibility = if way == "private" || round.is_multiple_of(7) { "private" } else { "public" };
+                let own: Vec<Player> = players.iter().cycle().skip(round * 5).take(seats).cloned().collect();
+                let visibility = if way == "private" { "private" } else { "public" };
                 let clock = if way == "timed out" { json!({"kind": "per_move", "seconds": 600}) } else { Value::Null };
                 let wanted = json!({"ruleset": slug, "options": short(slug), "visibility": visibility, "clock": clock});
                 let table = app.table_like(&wanted, own).await;
@@ -240,18 +240,19 @@ async fn play_many(app: &TestApp, players: &[Player]) {
                         }
                     }
                     "timed out" if seats > 1 => {
-                        app.play_random(&table, seed, round % 5).await;
-                        for _ in 1..seats {
-                            if app.to_move(&table).await.is_some() {
-                                app.let_time_run_out(&table.id).await;
-                                app.attend().await;
-                            }
+                        app.play_random(&table, seed, 1 + round % 5).await;
+                        while app.to_move(&table).await.is_some() {
+                            app.let_time_run_out(&table.id).await;
+                            app.attend().await;
                         }
                     }
                     _ => {
-                        app.play_random(&table, seed, round % 4).await;
-                        for seat in 0..seats.max(2) - 1 {
-                            app.resign(&table, seat).await;
+                        app.play_random(&table, seed, 1 + round % 4).await;
+                        // Of three or four the first ones leave, until nobody is left.
+                        for seat in 0..seats {
+                            if app.resign(&table, seat).await["status"] == "finished" {
+                                break;
+                            }
                         }
                     }
                 }
@@ -511,6 +512,8 @@ async fn games_go_on_while_everything_is_counted_anew() {
     assert_eq!(stats["total"], json!({"games": 32, "won": 32, "lost": 0, "shared": 0, "left": 0, "moves": 0}));
     let ruleset = app.get("/v1/rulesets/leopard/stats").ok(200).await;
     assert_eq!((&ruleset["games"], &ruleset["length"]["count"]), (&json!(32), &json!(32)));
+    // Who was to move first is known although nobody has moved.
+    assert_eq!(ruleset["first_seat"][0]["games"], 32);
     assert_eq!(app.count("select count(*) from uncounted_games").await, 0);
 }
 
@@ -543,7 +546,7 @@ async fn lists_are_bounded_and_wide_numbers_are_told_whole() {
     let opponents = stats["by_opponent"].as_array().unwrap();
     assert_eq!(opponents.len(), 100);
     let names: Vec<&str> = opponents.iter().map(|line| line["player"]["name"].as_str().unwrap()).collect();
-    assert_eq!((names[0], names[1], names[2], names[99]), ("o150", "o148", "o149", "o53"), "equal ones by id");
+    assert_eq!((names[0], names[1], names[2], names[99]), ("o150", "o148", "o149", "o50"), "equal ones by id");
     assert_eq!(opponents[0]["games"], 10_000_000_075_u64);
     let months = stats["by_month"].as_array().unwrap();
     assert_eq!((months.len(), &months[0]["month"], &months[119]["month"]), (120, &json!("2000-11"), &json!("2010-10")));
