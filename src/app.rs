@@ -18,7 +18,7 @@ use crate::seeding;
 use crate::store::Store;
 use crate::webhook::Targets;
 use crate::workers::sending::{Sender, Timeouts};
-use crate::workers::{clocks, feed, pruning, webhooks};
+use crate::workers::{clocks, feed, pruning, statistics, webhooks};
 
 /// The database of the private cluster.
 const DATABASE: &str = "tavola";
@@ -239,6 +239,18 @@ pub async fn seed_history(seeding: &Seeding) -> anyhow::Result<()> {
     Ok(seeded?)
 }
 
+/// Counts all finished games anew for the statistics and says how many there are.
+///
+/// # Errors
+/// The database cannot be opened, brought up to date or counted; the statistics are as they were then.
+pub async fn rebuild_stats(settings: &Settings) -> anyhow::Result<()> {
+    let database = Database::open(settings, std::future::pending()).await?;
+    let rebuilt = database.store.rebuild_statistics().await.context("the statistics cannot be rebuilt");
+    database.close().await;
+    println!("{} games counted", rebuilt?);
+    Ok(())
+}
+
 /// Tells the person who started the server where everything is.
 fn announce(addr: SocketAddr) {
     println!("Tavola is ready.");
@@ -253,7 +265,7 @@ fn announce(addr: SocketAddr) {
 
 /// Everything that servers do of themselves, for ever.
 async fn work(store: Store) {
-    tokio::join!(attend(&store), feed::run(&store), prune(&store));
+    tokio::join!(attend(&store), feed::run(&store), prune(&store), count(&store));
 }
 
 /// Keeps the clocks.
@@ -289,6 +301,18 @@ async fn deliver(store: Store, sender: Sender, mut stopped: oneshot::Receiver<In
     }
     worker.settle().await;
     store.close().await;
+}
+
+/// Keeps the statistics.
+async fn count(store: &Store) {
+    let mut interval = tokio::time::interval(statistics::INTERVAL);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        if let Err(error) = statistics::run_once(store).await {
+            tracing::warn!(%error, "finished games could not be counted");
+        }
+    }
 }
 
 async fn prune(store: &Store) {

@@ -28,6 +28,11 @@ pub enum Command {
     Serve(Settings),
     /// Bring the database's schema up to date and stop
     Migrate(Settings),
+    /// Count all finished games anew for the statistics and stop
+    ///
+    /// Servers of the same database can go on: until it is done they answer with the old statistics, and games that finish
+    /// meanwhile are counted afterwards.
+    RebuildStats(Settings),
     /// Print the OpenAPI document
     Openapi,
     /// Check records of finished games, offline

@@ -17,6 +17,7 @@ async fn main() -> ExitCode {
         },
         Command::Migrate(settings) => app::migrate(&settings).await,
         Command::SeedHistory(seeding) => app::seed_history(&seeding).await,
+        Command::RebuildStats(settings) => app::rebuild_stats(&settings).await,
         Command::Openapi => {
             print!("{}", http::openapi::pretty());
             Ok(())

@@ -71,6 +71,8 @@ pub async fn run(store: &Store, settings: &Seeding) -> Result<(), SeedError> {
             eprintln!("{done} of {} games", settings.games);
         }
     }
+    eprintln!("counting");
+    store.rebuild_statistics().await?;
     store.analyze().await?;
     Ok(())
 }

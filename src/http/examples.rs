@@ -9,17 +9,20 @@ use uuid::Uuid;
 
 use super::dto::{
     DeliveryOut, DeliveryPageOut, EventOut, EventPageOut, FairnessOut, GameOut, GamePageOut, IssuedOut, LegalMovesOut,
-    MoveAnswerOut, MoveOut, MovePageOut, PastStateOut, ProfileListOut, ProfileOut, RegistrationOut, RulesetListOut,
-    RulesetSummaryOut, TokenListOut, TokenOut, WebhookListOut, WebhookOut,
+    MoveAnswerOut, MoveOut, MovePageOut, PastStateOut, PlayerStatsOut, ProfileListOut, ProfileOut, RegistrationOut,
+    RulesetListOut, RulesetStatsOut, RulesetSummaryOut, TokenListOut, TokenOut, WebhookListOut, WebhookOut,
 };
 use super::language::Language;
 use crate::game::{
     Clock, Command, Entropy, Entry, Game, GameError, Invite, LogRow, NewGame, Player, PlayerKind, Record, ServerSeed,
     Spectators, Visibility,
 };
-use crate::rulesets::Viewer;
 use crate::rulesets::registry::RulesetId;
-use crate::store::{Attempt, Delivery, Issued, Profile, Scope, Scopes, Token, Webhook};
+use crate::rulesets::{EndReason, Viewer};
+use crate::store::{
+    Attempt, Delivery, EndCount, Issued, PlayerStatistics, Profile, Results, RulesetStatistics, Scope, Scopes, Token,
+    Webhook,
+};
 use crate::webhook::{GameRef, Message, Secret};
 
 const CREATED: OffsetDateTime = datetime!(2026-11-29 18:30:00 UTC);
@@ -122,6 +125,28 @@ fn delivery(game: Option<&Game>) -> Delivery {
         next_attempt_at: game.is_none().then_some(CREATED),
         delivered_at: game.map(|_| CREATED + time::Duration::seconds(5)),
         attempts: if game.is_some() { attempts.collect() } else { Vec::new() },
+    }
+}
+
+/// Three games of Ada with Bob.
+fn player_statistics() -> PlayerStatistics {
+    let results = Results { games: 3, won: 2, lost: 1, shared: 0, left: 1, moves: 61 };
+    PlayerStatistics {
+        total: results,
+        by_ruleset: vec![(RulesetId::Leopard, results)],
+        by_seats: vec![(2, results)],
+        by_opponent: vec![(player(2, "Bob"), results)],
+        by_month: vec![("2026-11".into(), results)],
+    }
+}
+
+/// Three games of two.
+fn ruleset_statistics() -> RulesetStatistics {
+    let end = |reason, games, decided, first_won| EndCount { seats: 2, reason, games, decided, first_won };
+    RulesetStatistics {
+        ends: vec![end(EndReason::Completed, 2, 1, 1), end(EndReason::Resignation, 1, 1, 0)],
+        moves: vec![(9, 1), (26, 2)],
+        scores: vec![(0, 2), (31, 1), (40, 3)],
     }
 }
 
@@ -230,6 +255,8 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
         }
         "get_fairness" => (None, shown(FairnessOut::from(&sample.over))),
         "get_record" => (None, shown(Record::new(&sample.over, vec![(&sample.entry).into()]))),
+        "get_player_stats" => (None, shown(PlayerStatsOut::new(ada, player_statistics()))),
+        "get_ruleset_stats" => (None, shown(RulesetStatsOut::new(RulesetId::Leopard, &ruleset_statistics()))),
         "create_webhook" => {
             let answer = WebhookOut::with_secret(webhook(), &Secret(std::array::from_fn(|i| i as u8)));
             (Some(json!({"url": "https://example.com/tavola"})), shown(answer))

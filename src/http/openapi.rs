@@ -120,6 +120,8 @@ const ERRORS: &[(&str, &[Code])] = &[
     ("get_state", &[Code::NotSeated, Code::NotFound]),
     ("get_fairness", &[Code::NotFound]),
     ("get_record", &[Code::NotFound, Code::GameNotFinished]),
+    ("get_player_stats", &[Code::NotFound]),
+    ("get_ruleset_stats", &[Code::NotFound]),
     ("create_webhook", &[Code::WebhookExists, Code::TooManyWebhooks, Code::TargetNotAllowed]),
     ("list_webhooks", &[]),
     ("get_webhook", &[Code::NotFound]),
@@ -179,6 +181,7 @@ fn base() -> OpenApi {
             ("moves", "Legal moves, playing, the log."),
             ("events", "What happens to a game, and to a player anywhere: pages and streams."),
             ("history", "Any past state of a game, its fairness, its record."),
+            ("statistics", "How games went: of a player, of a ruleset."),
             ("webhooks", "Being told of what happens by requests to a server of yours."),
             ("operations", "Health, this document, pages about problems."),
         ]

@@ -6,7 +6,7 @@
 
 mod play;
 mod report;
-mod statistics;
+pub(crate) mod statistics;
 
 use std::io::{self, Write};
 use std::time::Instant;

@@ -131,6 +131,17 @@ impl Counts {
         (middle(len.saturating_sub(1) / 2) + middle(len / 2)) / 2.0
     }
 
+    /// The least value that so many per cent of the values, or more, do not exceed; 0 of nothing.
+    pub fn percentile(&self, percent: u64) -> i64 {
+        let rank = (u128::from(self.len()) * u128::from(percent)).div_ceil(100);
+        let mut below = 0;
+        let found = self.0.iter().find(|(_, times)| {
+            below += u128::from(**times);
+            below >= rank
+        });
+        found.map_or(0, |(value, _)| *value)
+    }
+
     /// The least value; 0 of nothing.
     pub fn min(&self) -> i64 {
         self.0.first_key_value().map_or(0, |(value, _)| *value)
@@ -191,11 +202,23 @@ mod tests {
     }
 
     #[test]
+    fn percentiles_are_values_by_the_nearest_rank() {
+        let ten = counts(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!([50, 89, 90, 91, 100].map(|percent| ten.percentile(percent)), [5, 9, 9, 10, 10]);
+        assert_eq!((counts(&[7]).percentile(90), counts(&[]).percentile(90)), (7, 0));
+        let wide = Counts([(1, 9 << 50), (2, 1 << 50)].into_iter().collect());
+        assert_eq!((wide.percentile(90), wide.percentile(91)), (1, 2));
+    }
+
+    #[test]
     fn the_interval_is_wilsons() {
         // Wilson's interval for 8 of 10, to be found in the literature: 49.0 % to 94.3 %.
         let Share { share, interval: [low, high] } = Share::of(&[0, 8, 0], 10);
         assert_eq!(share, 0.8);
         assert!((low - 0.4902).abs() < 1e-4 && (high - 0.9433).abs() < 1e-4, "{low} {high}");
+        // And for 15 of 50: 19.1 % to 43.8 %.
+        let Share { interval: [low, high], .. } = Share::of(&[0, 15], 50);
+        assert!((low - 0.1910).abs() < 1e-4 && (high - 0.4375).abs() < 1e-4, "{low} {high}");
         let none = Share::of(&[0, 0], 10);
         assert!(none.interval[0] == 0.0 && (none.interval[1] - 0.2775).abs() < 1e-4, "{none:?}");
     }

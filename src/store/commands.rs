@@ -10,7 +10,7 @@ use super::error::violated;
 use super::games::{Access, INVITED, Loaded};
 use super::idempotency::{self, Answer, KEY_CONSTRAINT, Repeat};
 use super::{IdempotencyKey, Scope, Store, StoreError};
-use crate::game::{Change, Command, Entry, Game, GameError, GameResult, NewGame, Notice, Player, Summary};
+use crate::game::{Change, Command, Entry, Game, GameError, GameResult, NewGame, Notice, Player, Status, Summary};
 
 /// How often a command is judged anew when other changes of the game come first.
 const ATTEMPTS: u32 = 64;
@@ -282,6 +282,15 @@ impl Store {
         if !write_position(&mut transaction, game, version, change).await? {
             return Ok(None);
         }
+        if game.status == Status::Finished {
+            // If it finishes now: its invite code, say, can change later.
+            sqlx::query!(
+                "insert into uncounted_games (game_id) select id from games where id = $1 and status <> 'finished'",
+                game.id,
+            )
+            .execute(&mut *transaction)
+            .await?;
+        }
         sqlx::query!(
             "update games
              set options = $2, seat_count = $3, status = $4, creator_id = $5, outcome = $6, started_at = $7, finished_at = $8,
@@ -343,6 +352,8 @@ async fn write_move(
             set status = 'finished', outcome = $12, finished_at = $7, end_reason = $24, moves_count = $4, last_move_at = $7
             from written
             where $12::jsonb is not null and id = game_id
+        ), uncounted as (
+            insert into uncounted_games (game_id) select game_id from written where $12::jsonb is not null
         ), closed as (
             update seats s set over_at = $7, finished_at = $7, last_move_at = $7, result = r.result
             from written, unnest($25::smallint[], $26::text[]) as r (seat, result)

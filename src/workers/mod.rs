@@ -4,4 +4,5 @@ pub mod clocks;
 pub mod feed;
 pub mod pruning;
 pub mod sending;
+pub mod statistics;
 pub mod webhooks;

@@ -36,6 +36,7 @@ mod requests;
 mod rulesets;
 mod seats;
 mod secrecy;
+mod statistics;
 mod tokens;
 mod turns;
 mod webhooks;

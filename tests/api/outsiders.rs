@@ -65,6 +65,8 @@ const TABLE: &[Line] = &[
     ("get_state", [OK, OK, OK, OK]),
     ("get_fairness", [OK, OK, OK, OK]),
     ("get_record", [UNFINISHED, UNFINISHED, UNFINISHED, UNFINISHED]),
+    ("get_player_stats", [OK, OK, OK, OK]),
+    ("get_ruleset_stats", [OK, OK, OK, OK]),
     // One's webhooks are nobody else's to know of; that of the table is its creator's.
     ("create_webhook", [UNKNOWN, INSIDE, INSIDE, INSIDE]),
     ("list_webhooks", [UNKNOWN, OK, OK, OK]),

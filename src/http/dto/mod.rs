@@ -5,6 +5,7 @@ mod game;
 mod history;
 mod player;
 mod ruleset;
+mod statistics;
 mod token;
 mod webhook;
 
@@ -16,5 +17,6 @@ pub use game::{
 pub use history::{FairnessOut, PastStateOut};
 pub use player::{PlayerIn, PlayerOut, ProfileIn, ProfileListOut, ProfileOut, RegistrationOut};
 pub use ruleset::{RulesetListOut, RulesetOut, RulesetSummaryOut};
+pub use statistics::{PlayerStatsOut, RulesetStatsOut};
 pub use token::{IssuedOut, TokenIn, TokenListOut, TokenOut};
 pub use webhook::{DeliveryOut, DeliveryPageOut, WebhookChangesIn, WebhookIn, WebhookListOut, WebhookOut};

@@ -11,6 +11,7 @@ mod operations;
 mod players;
 mod rulesets;
 mod seats;
+mod statistics;
 mod tokens;
 mod turns;
 mod webhooks;
@@ -70,6 +71,8 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(history::get_state)
         .service(history::get_fairness)
         .service(history::get_record)
+        .service(statistics::get_player_stats)
+        .service(statistics::get_ruleset_stats)
         .service(webhooks::create_webhook)
         .service(webhooks::list_webhooks)
         .service(webhooks::get_webhook)
