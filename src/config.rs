@@ -44,6 +44,25 @@ pub enum Command {
     /// The same seed gives the same statistics, whatever the number of threads. Only the speed differs: it goes to
     /// standard error, or with --json into the member `speed`.
     Simulate(Simulation),
+    /// Compute all ratings anew from the finished rated games, and compare or replace them
+    ///
+    /// With an export of all rated games (NDJSON of records) everything is computed from the records alone and compared with what
+    /// they say, to the last digit. Without one the games of the database are what it is computed from, and what is kept there is
+    /// replaced, or with --check only compared. The exit status is 1 if anything differs and stays so.
+    RecomputeRatings(Recomputation),
+}
+
+/// Which ratings are computed anew.
+#[derive(Clone, Debug, Args)]
+pub struct Recomputation {
+    /// Change nothing: print the first differences and fail if there are any
+    #[arg(long)]
+    pub check: bool,
+    /// An export of all rated games; it is only compared
+    pub export: Option<PathBuf>,
+    /// The PostgreSQL database, if there is no export
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
 }
 
 /// Which games are simulated.

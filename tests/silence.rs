@@ -189,7 +189,7 @@ fn with_any_seats_silent_for_ever_every_game_reaches_an_end() {
                         let left = silent.play_on(subset, &mut choices);
                         silent.check(&left);
                         if all {
-                            Record::new(&silent.game, &silent.log).unwrap().verify().unwrap();
+                            Record::new(&silent.game, &silent.log, None).unwrap().verify().unwrap();
                         }
                     }
                     table.play_one(mover, &mut choices);

@@ -139,7 +139,7 @@ impl Store {
     /// The name is taken by another account; there is no such account; the database fails.
     pub async fn rename(&self, id: Uuid, name: &PlayerName) -> Result<Profile, StoreError> {
         let row = sqlx::query!(
-            "update players set name = $2, name_key = $3 where id = $1 returning kind, created_at",
+            "update players set name = $2, name_key = $3 where id = $1 and deleted_at is null returning kind, created_at",
             id,
             name.as_str(),
             name.key(),

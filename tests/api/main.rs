@@ -10,6 +10,7 @@ mod helpers;
 mod play;
 mod receiver;
 
+mod accounts;
 mod clocks;
 mod concurrency;
 mod deliveries;
@@ -28,6 +29,7 @@ mod plans;
 mod players;
 mod privacy;
 mod problems;
+mod ratings;
 mod receivers;
 mod rematch;
 mod requests;

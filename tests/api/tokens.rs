@@ -33,7 +33,15 @@ fn text(value: &Value) -> String {
 
 /// The scope that an operation has to need of a token, thought out anew here and not read from the document.
 fn needed(operation: &str, method: &str, path: &str) -> Option<&'static str> {
-    let takes_none = ["register_player", "find_players", "get_player", "list_rulesets", "get_ruleset", "get_problem"];
+    let takes_none = [
+        "register_player",
+        "find_players",
+        "get_player",
+        "list_ratings",
+        "list_rulesets",
+        "get_ruleset",
+        "get_problem",
+    ];
     if takes_none.contains(&operation) || !path.starts_with("/v1/") || ["get_me", "get_token"].contains(&operation) {
         return None;
     }
