@@ -158,7 +158,7 @@ async fn a_rated_game_is_counted_for_both_and_shown() {
             *after = f64::from_bits(after.to_bits() + 1);
         },
         &|record| record.rating.as_mut().unwrap().pool = tavola::game::PlayerKind::Bot,
-        &|record| drop(record.rating.as_mut().unwrap().seats.pop()),
+        &|record| record.rating.as_mut().unwrap().seats.truncate(1),
     ] {
         assert!(forge(change).is_err());
     }
