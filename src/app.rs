@@ -18,7 +18,7 @@ use crate::seeding;
 use crate::store::Store;
 use crate::webhook::Targets;
 use crate::workers::sending::{Sender, Timeouts};
-use crate::workers::{clocks, feed, pruning, statistics, webhooks};
+use crate::workers::{accounts, clocks, feed, pruning, statistics, webhooks};
 
 /// The database of the private cluster.
 const DATABASE: &str = "tavola";
@@ -265,7 +265,7 @@ fn announce(addr: SocketAddr) {
 
 /// Everything that servers do of themselves, for ever.
 async fn work(store: Store) {
-    tokio::join!(attend(&store), feed::run(&store), prune(&store), count(&store));
+    tokio::join!(attend(&store), feed::run(&store), prune(&store), count(&store), settle(&store));
 }
 
 /// Keeps the clocks.
@@ -279,6 +279,18 @@ async fn attend(store: &Store) {
         };
         if let Err(error) = done {
             tracing::warn!(%error, "the clocks could not be looked after");
+        }
+    }
+}
+
+/// Settles deleted accounts.
+async fn settle(store: &Store) {
+    let mut interval = tokio::time::interval(accounts::INTERVAL);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        if let Err(error) = accounts::run_once(store).await {
+            tracing::warn!(%error, "deleted accounts could not be settled");
         }
     }
 }

@@ -54,6 +54,12 @@ pub enum Command {
     /// The games are played by the engine, by players of random moves who sometimes resign or overstep the clock, and are spread over
     /// two years up to now. Not for a database on which people play. The same seed gives the same games.
     SeedHistory(Seeding),
+    /// Compute all ratings anew from the finished rated games, and compare or replace them
+    ///
+    /// With an export of all rated games (NDJSON of records) everything is computed from the records alone and compared with what
+    /// they say, to the last digit. Without one the games of the database are what it is computed from, and what is kept there is
+    /// replaced, or with --check only compared. The exit status is 1 if anything differs and stays so.
+    RecomputeRatings(Recomputation),
 }
 
 /// How long a past is made.
@@ -76,6 +82,19 @@ pub struct Seeding {
     pub seed: u64,
     #[command(flatten)]
     pub settings: Settings,
+}
+
+/// Which ratings are computed anew.
+#[derive(Clone, Debug, Args)]
+pub struct Recomputation {
+    /// Change nothing: print the first differences and fail if there are any
+    #[arg(long)]
+    pub check: bool,
+    /// An export of all rated games; it is only compared
+    pub export: Option<PathBuf>,
+    /// The PostgreSQL database, if there is no export
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
 }
 
 /// Which games are simulated.

@@ -4,12 +4,14 @@
 //! [`store`] (the only SQL) ← [`http`] (the API) and [`workers`] ← [`app`] (composition). `tests/layers.rs` checks it.
 //! [`webhook`], below [`store`], is what webhooks are made of. [`simulate`], a command of its own, stands on the rulesets alone;
 //! [`seeding`], another, on game and store.
+//! [`recompute`], another one, on [`store`].
 
 pub mod app;
 pub mod config;
 pub mod embedded;
 pub mod game;
 pub mod http;
+pub mod recompute;
 #[macro_use]
 pub mod rulesets;
 pub mod seeding;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use tavola::config::{Cli, Command};
 use tavola::simulate::{self, SimulateError};
-use tavola::{app, http, telemetry, verify};
+use tavola::{app, http, recompute, telemetry, verify};
 
 #[actix_web::main]
 async fn main() -> ExitCode {
@@ -26,6 +26,11 @@ async fn main() -> ExitCode {
             Ok(true) => Ok(()),
             Ok(false) => return ExitCode::FAILURE,
             Err(error) => Err(error.into()),
+        },
+        Command::RecomputeRatings(settings) => match recompute::run(&settings, &mut std::io::stdout()).await {
+            Ok(true) => Ok(()),
+            Ok(false) => return ExitCode::FAILURE,
+            Err(error) => Err(error),
         },
         Command::Simulate(settings) => simulate::run(&settings).map_err(anyhow::Error::from),
     };

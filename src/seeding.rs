@@ -73,6 +73,8 @@ pub async fn run(store: &Store, settings: &Seeding) -> Result<(), SeedError> {
     }
     eprintln!("counting");
     store.rebuild_statistics().await?;
+    eprintln!("rating");
+    store.recompute_ratings(true, |_| ()).await?;
     store.analyze().await?;
     Ok(())
 }

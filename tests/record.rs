@@ -59,7 +59,7 @@ fn finished(ruleset: RulesetId, seats: u8, give_up_after: Option<u32>) -> Record
         let body = serde_json::to_vec(chosen).unwrap();
         give(&mut game, Command::Play { body: &body }, seat);
     }
-    Record::new(&game, log.iter().map(Into::into).collect()).unwrap()
+    Record::new(&game, log.iter().map(Into::into).collect(), None).unwrap()
 }
 
 /// The record after a change of its JSON.

@@ -189,10 +189,8 @@ fn with_any_seats_silent_for_ever_every_game_reaches_an_end() {
                         let left = silent.play_on(subset, &mut choices);
                         silent.check(&left);
                         if all {
-                            Record::new(&silent.game, silent.log.iter().map(Into::into).collect())
-                                .unwrap()
-                                .verify()
-                                .unwrap();
+                            let moves = silent.log.iter().map(Into::into).collect();
+                            Record::new(&silent.game, moves, None).unwrap().verify().unwrap();
                         }
                     }
                     table.play_one(mover, &mut choices);

@@ -9,6 +9,7 @@ mod error;
 mod event;
 mod leaving;
 mod log;
+pub mod rating;
 mod record;
 mod seats;
 mod viewer;
@@ -18,7 +19,8 @@ pub use command::{Command, NewGame};
 pub use error::GameError;
 pub use event::{Change, EventKind, Facts, Happening, Notice, NoticeKind};
 pub use log::{Entry, LogRow, Occurrence, Place, replay};
-pub use record::{Record, RecordError, RecordedMove};
+pub use rating::Rating;
+pub use record::{RatedSeat, Record, RecordError, RecordedMove, RecordedRating};
 pub(crate) use seats::is_visible;
 pub use seats::{Entropy, InvalidText, Invitation, Player, PlayerKind, PlayerName, SeatStatus, SeatedPlayer};
 

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::leaving::{goes_on, with_leavers_last};
+use super::rating::{Rating, rate};
 use super::{Entry, Game, PlayerKind, SeatStatus, Status};
 use crate::rulesets::random::{Random, commitment, game_seed};
 use crate::rulesets::registry::{AnyMove, AnyOptions, RulesetId};
@@ -52,8 +53,44 @@ pub struct Record {
     /// All moves, in order.
     pub moves: Vec<RecordedMove>,
     pub outcome: Outcome,
+    /// Whether it counted for ratings; not there if it did not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schema(default = false)]
+    pub rated: bool,
+    /// What it did to the ratings of its players; not there if it did not count.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::rulesets::present")]
+    #[schema(nullable = false)]
+    pub rating: Option<RecordedRating>,
     /// SHA-256 (lowercase hex) of the canonical JSON (RFC 8785) of this document without this member.
     pub digest: String,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// What a game did to ratings. All ratings follow from the records of all rated games, taken in order of `number`, each from what
+/// the games before it came to: `tavola recompute-ratings` does that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedRating {
+    /// Whose ratings these are: humans and bots are apart.
+    pub pool: PlayerKind,
+    /// Grows from each rated game of a player to the next that was counted; not without gaps.
+    #[schema(minimum = 1)]
+    pub number: u64,
+    /// In order of seat.
+    pub seats: Vec<RatedSeat>,
+}
+
+/// What a game did to one player's rating.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RatedSeat {
+    pub seat: Seat,
+    /// When the game was finished.
+    pub before: Rating,
+    pub after: Rating,
 }
 
 /// Who sat where.
@@ -125,6 +162,8 @@ pub enum RecordError {
     Move { number: u32, problem: String },
     #[error("the outcome does not follow from the moves")]
     Outcome,
+    #[error("the ratings do not follow from the outcome")]
+    Rating,
 }
 
 impl RecordedMove {
@@ -142,8 +181,9 @@ impl From<&Entry> for RecordedMove {
 }
 
 impl Record {
-    /// The record of a finished game; none if it is not finished. `moves` are all of them, in order.
-    pub fn new(game: &Game, moves: Vec<RecordedMove>) -> Option<Record> {
+    /// The record of a finished game; none if it is not finished. `moves` are all of them, in order; `rating` is what it did to
+    /// ratings, if it was rated.
+    pub fn new(game: &Game, moves: Vec<RecordedMove>, rating: Option<RecordedRating>) -> Option<Record> {
         if game.status != Status::Finished {
             return None;
         }
@@ -184,6 +224,8 @@ impl Record {
             finished_at: game.finished_at?,
             moves,
             outcome: game.outcome.clone()?,
+            rated: game.rated,
+            rating,
             digest: String::new(),
         };
         record.digest = record.compute_digest();
@@ -207,7 +249,8 @@ impl Record {
         hex::encode(Sha256::digest(serde_json_canonicalizer::to_vec(&document).unwrap_or_default()))
     }
 
-    /// Checks everything: digest, commitment, seeds, lot, shuffle, the legality of every move, times and outcome.
+    /// Checks everything: digest, commitment, seeds, lot, shuffle, the legality of every move, times, outcome, and that the
+    /// ratings after the game follow from those before it, to the last digit.
     ///
     /// # Errors
     /// The first thing that does not fit.
@@ -232,7 +275,8 @@ impl Record {
         }
         let random = self.verify_chance(players)?;
         self.verify_times()?;
-        self.verify_moves(&options, &random)
+        self.verify_moves(&options, &random)?;
+        self.verify_rating()
     }
 
     fn verify_chance(&self, players: u8) -> Result<Random, RecordError> {
@@ -292,6 +336,19 @@ impl Record {
         let outcome = Outcome { reason, ranking: with_leavers_last(&state.ranking(), &leavers) };
         if outcome == self.outcome { Ok(()) } else { Err(RecordError::Outcome) }
     }
+
+    fn verify_rating(&self) -> Result<(), RecordError> {
+        let Some(rating) = &self.rating else {
+            return if self.rated { Err(RecordError::Rating) } else { Ok(()) };
+        };
+        let in_order = self.seats.iter().map(|taken| taken.seat).eq(rating.seats.iter().map(|rated| rated.seat));
+        let of_pool = self.seats.iter().all(|taken| taken.player.kind == rating.pool);
+        let before: Vec<Rating> = rating.seats.iter().map(|rated| rated.before).collect();
+        let after = rating.seats.iter().map(|rated| rated.after);
+        let follows = rate(&before, &self.outcome.ranking).is_some_and(|computed| after.eq(computed));
+        if self.rated && in_order && of_pool && follows { Ok(()) } else { Err(RecordError::Rating) }
+    }
+
     /// Those who left, in the order of leaving.
     fn verify_leavers(&self) -> Result<Vec<&RecordedSeat>, RecordError> {
         let mut leavers: Vec<&RecordedSeat> = self.seats.iter().filter(|taken| taken.left.is_some()).collect();

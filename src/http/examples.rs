@@ -8,20 +8,22 @@ use time::macros::datetime;
 use uuid::Uuid;
 
 use super::dto::{
-    DeliveryOut, DeliveryPageOut, EventOut, EventPageOut, FairnessOut, GameOut, GamePageOut, IssuedOut, LegalMovesOut,
-    MoveAnswerOut, MoveOut, MovePageOut, PastStateOut, PlayerStatsOut, ProfileListOut, ProfileOut, RegistrationOut,
-    RulesetListOut, RulesetStatsOut, RulesetSummaryOut, TokenListOut, TokenOut, WebhookListOut, WebhookOut,
+    DeliveryOut, DeliveryPageOut, EventOut, EventPageOut, FairnessOut, GameOut, GamePageOut, IssuedOut, LeaderboardOut,
+    LegalMovesOut, MoveAnswerOut, MoveOut, MovePageOut, PastStateOut, PlayerStatsOut, ProfileListOut, ProfileOut,
+    RatingChangeOut, RatingPageOut, RegistrationOut, RulesetListOut, RulesetStatsOut, RulesetSummaryOut, TokenListOut,
+    TokenOut, WebhookListOut, WebhookOut,
 };
 use super::language::Language;
+use crate::game::rating::{Rating, rate};
 use crate::game::{
-    Clock, Command, Entropy, Entry, Game, GameError, Invite, LogRow, NewGame, Player, PlayerKind, Record, ServerSeed,
-    Spectators, Visibility,
+    Clock, Command, Entropy, Entry, Game, GameError, Invite, LogRow, NewGame, Player, PlayerKind, RatedSeat, Record,
+    RecordedRating, ServerSeed, Spectators, Visibility,
 };
 use crate::rulesets::registry::RulesetId;
 use crate::rulesets::{EndReason, Viewer};
 use crate::store::{
-    Attempt, Delivery, EndCount, Issued, PlayerStatistics, Profile, Results, RulesetStatistics, Scope, Scopes, Token,
-    Webhook,
+    Attempt, CurrentRating, Delivery, EndCount, Issued, Leader, PlayerStatistics, Profile, RatedPlayer, RatingChange,
+    Results, RulesetStatistics, Scope, Scopes, Token, Webhook,
 };
 use crate::webhook::{GameRef, Message, Secret};
 
@@ -79,6 +81,31 @@ impl Sample {
         let (over, _) = give(&played, Command::Resign, 3).ok()?;
         Some(Self { open, inviting, dealt, played, over, entry: entry? })
     }
+}
+
+/// What the game did to ratings, the first of both players.
+fn rating(game: &Game) -> Option<RatingChange> {
+    let ranking = &game.outcome.as_ref()?.ranking;
+    let after = rate(&[Rating::NEW; 2], ranking)?;
+    let players = game.seats.iter().zip(after).filter_map(|(taken, after)| {
+        let rank = ranking.iter().find(|line| line.seat == taken.seat)?.rank;
+        Some(RatedPlayer { seat: taken.seat, player: taken.player.clone(), rank, before: Rating::NEW, after })
+    });
+    Some(RatingChange {
+        game_id: game.id,
+        ruleset: game.ruleset,
+        pool: PlayerKind::Human,
+        number: 1,
+        at: game.finished_at?,
+        players: players.collect(),
+    })
+}
+
+fn record(sample: &Sample) -> Option<Record> {
+    let seats = rating(&sample.over)?.players;
+    let seats = seats.into_iter().map(|RatedPlayer { seat, before, after, .. }| RatedSeat { seat, before, after });
+    let rating = RecordedRating { pool: PlayerKind::Human, number: 1, seats: seats.collect() };
+    Record::new(&sample.over, vec![(&sample.entry).into()], Some(rating))
 }
 
 /// A token for a month.
@@ -254,7 +281,7 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
             (None, shown(answer))
         }
         "get_fairness" => (None, shown(FairnessOut::from(&sample.over))),
-        "get_record" => (None, shown(Record::new(&sample.over, vec![(&sample.entry).into()]))),
+        "get_record" => (None, shown(record(&sample))),
         "get_player_stats" => (None, shown(PlayerStatsOut::new(ada, player_statistics()))),
         "get_ruleset_stats" => (None, shown(RulesetStatsOut::new(RulesetId::Leopard, &ruleset_statistics()))),
         "create_webhook" => {
@@ -277,6 +304,32 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
             let again =
                 Delivery { delivered_at: None, next_attempt_at: Some(CREATED), ..delivery(Some(&sample.played)) };
             (None, shown(DeliveryOut::from(again)))
+        }
+        "list_ratings" => {
+            let change = rating(&sample.over);
+            let current = change.as_ref().and_then(|change| {
+                let own = change.players.iter().find(|rated| rated.player.id == ada.id)?;
+                let (ruleset, pool) = (change.ruleset, change.pool);
+                Some(CurrentRating { ruleset, pool, rating: own.after, games_count: 1 }.into())
+            });
+            let items = change.and_then(|change| RatingChangeOut::new(change, ada.id)).into_iter().collect();
+            (None, shown(RatingPageOut { current: current.into_iter().collect(), items, next_cursor: None }))
+        }
+        "get_leaderboard" => {
+            let players = rating(&sample.over).map(|change| change.players).unwrap_or_default();
+            let mut items: Vec<Leader> = players
+                .into_iter()
+                .map(|rated| Leader {
+                    rank: rated.rank.into(),
+                    player: rated.player,
+                    rating: rated.after,
+                    games_count: 1,
+                })
+                .collect();
+            items.sort_by_key(|leader| leader.rank);
+            let items = items.into_iter().map(Into::into).collect();
+            let (ruleset, pool) = (sample.over.ruleset, PlayerKind::Human);
+            (None, shown(LeaderboardOut { ruleset, pool, items, next_cursor: None }))
         }
         "healthz" | "readyz" => (None, Some(json!({"status": "ok"}))),
         _ => (None, None),

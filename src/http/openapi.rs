@@ -38,8 +38,11 @@ const ERRORS: &[(&str, &[Code])] = &[
     ("register_player", &[Code::NameTaken]),
     ("get_me", &[]),
     ("update_me", &[Code::NameTaken]),
+    ("delete_me", &[]),
     ("find_players", &[]),
     ("get_player", &[Code::NotFound]),
+    ("list_ratings", &[Code::NotFound]),
+    ("get_leaderboard", &[Code::NotFound]),
     ("get_token", &[]),
     ("list_tokens", &[]),
     ("create_token", &[Code::TooManyTokens]),
@@ -182,6 +185,7 @@ fn base() -> OpenApi {
             ("events", "What happens to a game, and to a player anywhere: pages and streams."),
             ("history", "Any past state of a game, its fairness, its record."),
             ("statistics", "How games went: of a player, of a ruleset."),
+            ("ratings", "How strong players are thought to be, and leaderboards."),
             ("webhooks", "Being told of what happens by requests to a server of yours."),
             ("operations", "Health, this document, pages about problems."),
         ]
@@ -393,7 +397,7 @@ fn limit(parameter: &mut Value) {
         Some("If-Match") => json!({"pattern": r#"^(\*|"[0-9]+")$"#}),
         Some("cursor") => json!({"pattern": "^[0-9a-f]+$"}),
         Some("perspective") => json!({"pattern": "^(me|spectator|all|[0-9])$"}),
-        Some("player" | "opponent" | "to_move") => json!({"pattern": "^(me|[0-9a-fA-F-]{36})$"}),
+        Some("player" | "opponent" | "to_move" | "around") => json!({"pattern": "^(me|[0-9a-fA-F-]{36})$"}),
         _ => return,
     };
     if let (Some(schema), Value::Object(limits)) = (parameter["schema"].as_object_mut(), limits) {

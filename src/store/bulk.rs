@@ -191,7 +191,8 @@ impl Store {
         // It may take longer than a request may.
         for statement in [
             "set statement_timeout = 0",
-            "vacuum (analyze) games, seats, positions, moves, game_events, players",
+            "vacuum (analyze) games, seats, positions, moves, game_events, players, ratings, rating_changes, player_statistics, \
+             opponent_statistics",
             "set statement_timeout = '20s'",
         ] {
             sqlx::raw_sql(statement).execute(&mut *connection).await?;

@@ -9,11 +9,13 @@ use uuid::Uuid;
 use super::error::violated;
 use super::games::{Access, INVITED, Loaded};
 use super::idempotency::{self, Answer, KEY_CONSTRAINT, Repeat};
-use super::{IdempotencyKey, Scope, Store, StoreError};
-use crate::game::{Change, Command, Entry, Game, GameError, GameResult, NewGame, Notice, Player, Status, Summary};
+use super::{IdempotencyKey, Scope, Store, StoreError, ratings};
+use crate::game::{
+    Change, Command, Entry, EventKind, Game, GameError, GameResult, NewGame, Notice, Player, Status, Summary,
+};
 
 /// How often a command is judged anew when other changes of the game come first.
-const ATTEMPTS: u32 = 64;
+pub(super) const ATTEMPTS: u32 = 64;
 
 /// What became of a command.
 #[derive(Clone, Debug)]
@@ -212,7 +214,7 @@ impl Store {
             let mut connection = self.pool.acquire().await?;
             let written = match &change.entry {
                 Some(entry) => {
-                    let done = write_move(&mut connection, &game, version, entry, &change, key).await;
+                    let done = write_entry(&mut connection, &game, version, entry, &change, key).await;
                     done.map(|done| done.then_some(None))
                 }
                 None => {
@@ -240,6 +242,8 @@ impl Store {
             Some((player, key)) if violated(&error) == Some(KEY_CONSTRAINT) => {
                 Ok(idempotency::forget_expired(&self.pool, player, key).await?)
             }
+            // A webhook that was to be told has just been deleted, with its account.
+            _ if violated(&error) == Some("webhook_deliveries_webhook_fkey") => Ok(()),
             _ => Err(error.into()),
         }
     }
@@ -262,7 +266,7 @@ impl Store {
         }
         let Some(change) = game.attend(now, choice)? else { return Ok(None) };
         let written = match &change.entry {
-            Some(entry) => write_move(connection, &game, version, entry, &change, None).await?,
+            Some(entry) => write_entry(connection, &game, version, entry, &change, None).await?,
             None => self.write_change(connection, &game, version, &change, None, || None).await?.is_some(),
         };
         Ok(written.then_some((game, change)))
@@ -318,6 +322,10 @@ impl Store {
         sqlx::query!("delete from seats where game_id = $1", game.id).execute(&mut *transaction).await?;
         insert_seats(&mut transaction, game, change).await?;
         write_happenings(&mut transaction, game, change).await?;
+        // Not whatever may come after the end.
+        if change.happenings.iter().any(|happening| happening.kind == EventKind::GameFinished) {
+            ratings::count(&mut transaction, game, change.at).await?;
+        }
         let answer = answer();
         if let (Some((player, key)), Some(answer)) = (key, &answer) {
             idempotency::keep(&mut transaction, player, key, answer).await?;
@@ -325,6 +333,27 @@ impl Store {
         transaction.commit().await?;
         Ok(Some(answer))
     }
+}
+
+/// Writes a move; with it, if it ends a rated game, what that does to ratings. All other moves are one statement and no more.
+async fn write_entry(
+    connection: &mut PgConnection,
+    game: &Game,
+    version: u32,
+    entry: &Entry,
+    change: &Change,
+    key: Option<(Uuid, &IdempotencyKey)>,
+) -> Result<bool, sqlx::Error> {
+    if !ratings::counts(game) {
+        return write_move(connection, game, version, entry, change, key).await;
+    }
+    let mut transaction = connection.begin().await?;
+    let written = write_move(&mut transaction, game, version, entry, change, key).await?;
+    if written {
+        ratings::count(&mut transaction, game, change.at).await?;
+    }
+    transaction.commit().await?;
+    Ok(written)
 }
 
 /// The one statement that writes a move: position, log, outcome, key and what is to be told, or nothing (false) if the

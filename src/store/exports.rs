@@ -11,11 +11,11 @@ use super::list::{List, Page};
 use super::moves::read_move;
 use super::turns::TimeKey;
 use super::{Store, StoreError};
-use crate::game::{Game, RecordedMove, ServerSeed};
+use crate::game::{Game, RecordedMove, RecordedRating, ServerSeed};
 use crate::rulesets::Seat;
 
 impl Store {
-    /// The next games of a list with their moves, without their tables; at most `limit`. The list is to have only games that
+    /// The next games of a list with their moves and what they did to ratings, without their tables; at most `limit`. The list is to have only games that
     /// are over, whose seeds are no secret.
     ///
     /// # Errors
@@ -25,10 +25,11 @@ impl Store {
         list: &List<'_>,
         after: Option<TimeKey>,
         limit: u32,
-    ) -> Result<Page<(Game, Vec<RecordedMove>)>, StoreError> {
+    ) -> Result<Page<(Game, Vec<RecordedMove>, Option<RecordedRating>)>, StoreError> {
         let page = self.list_games(list, after, limit).await?;
         let ids: Vec<Uuid> = page.items.iter().map(|game| game.id).collect();
         let mut moves = self.recorded_moves(&ids).await?;
+        let mut ratings = self.rating_of_games(&ids).await?;
         let rows =
             sqlx::query!("select id, server_seed from games where id = any($1)", &ids).fetch_all(&self.pool).await?;
         let mut seeds: HashMap<Uuid, Vec<u8>> = rows.into_iter().map(|row| (row.id, row.server_seed)).collect();
@@ -37,7 +38,9 @@ impl Store {
             let seed = seeds.remove(&summary.id).and_then(|seed| seed.try_into().ok());
             let seed = seed.ok_or_else(|| StoreError::Corrupt("a seed that is not 32 bytes".into()))?;
             let moves = moves.remove(&summary.id).unwrap_or_default();
-            items.push((Game { summary, invite: None, server_seed: ServerSeed(seed), state: None }, moves));
+            let rating = ratings.remove(&summary.id);
+            let game = Game { summary, invite: None, server_seed: ServerSeed(seed), state: None };
+            items.push((game, moves, rating));
         }
         Ok(Page { items, next: page.next })
     }

@@ -4,6 +4,7 @@
 //! that reads everything (who asks, the game, an earlier answer under the same key) and one that writes everything,
 //! guarded by the version; a write that loses the race is judged again on the new state.
 
+mod accounts;
 mod bulk;
 mod clocks;
 mod commands;
@@ -19,6 +20,8 @@ mod list;
 mod moves;
 mod player_feed;
 mod players;
+mod ratings;
+mod recompute;
 mod statistics;
 mod tokens;
 mod turns;
@@ -45,6 +48,8 @@ pub use idempotency::{Answer, Headers, IdempotencyKey, Repeat};
 pub use list::{Filter, List, Page, Sort, SortKey, Span};
 pub use player_feed::{AccountEvent, FeedCursor, FeedKey, FeedPage};
 pub use players::{Profile, Registered};
+pub use ratings::{CurrentRating, Leader, LeaderPage, LeaderPlace, RatedPlayer, RatingChange};
+pub use recompute::Difference;
 pub use statistics::{EndCount, MOST_MONTHS, MOST_OPPONENTS, PlayerStatistics, Results, RulesetStatistics};
 pub use tokens::{Bearer, Issued, MOST_TOKENS, NewToken, Scope, Scopes, Token, TokenHash, TokenName};
 pub use turns::{TimeKey, TimePage};

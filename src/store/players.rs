@@ -136,10 +136,10 @@ impl Store {
     /// Gives an account another name.
     ///
     /// # Errors
-    /// The name is taken by another account; there is no such account; the database fails.
+    /// The name is taken by another account; the account has been deleted; the database fails.
     pub async fn rename(&self, id: Uuid, name: &PlayerName) -> Result<Profile, StoreError> {
         let row = sqlx::query!(
-            "update players set name = $2, name_key = $3 where id = $1 returning kind, created_at",
+            "update players set name = $2, name_key = $3 where id = $1 and deleted_at is null returning kind, created_at",
             id,
             name.as_str(),
             name.key(),
@@ -150,7 +150,7 @@ impl Store {
             Some("players_name_key") => StoreError::NameTaken,
             _ => error.into(),
         })?
-        .ok_or(StoreError::NotFound)?;
+        .ok_or(StoreError::Unauthenticated)?;
         Ok(Profile { player: player(id, name.as_str().to_owned(), &row.kind)?, created_at: row.created_at })
     }
 }

@@ -11,6 +11,7 @@ mod helpers;
 mod play;
 mod receiver;
 
+mod accounts;
 mod clocks;
 mod concurrency;
 mod deliveries;
@@ -30,6 +31,7 @@ mod plans;
 mod players;
 mod privacy;
 mod problems;
+mod ratings;
 mod receivers;
 mod rematch;
 mod requests;

@@ -13,6 +13,7 @@ type Line = (&'static str, [(u16, &'static str); 4]);
 
 const OK: (u16, &str) = (200, "");
 const MADE: (u16, &str) = (201, "");
+const GONE: (u16, &str) = (204, "");
 const UNKNOWN: (u16, &str) = (401, "unauthenticated");
 const UNSEATED: (u16, &str) = (403, "not-seated");
 const MISSING: (u16, &str) = (404, "not-found");
@@ -28,8 +29,11 @@ const TABLE: &[Line] = &[
     ("register_player", [MADE, MADE, MADE, MADE]),
     ("get_me", [UNKNOWN, OK, OK, OK]),
     ("update_me", [UNKNOWN, OK, OK, OK]),
+    ("delete_me", [UNKNOWN, GONE, GONE, GONE]),
     ("find_players", [UNREADABLE, UNREADABLE, UNREADABLE, UNREADABLE]),
     ("get_player", [OK, OK, OK, OK]),
+    ("list_ratings", [OK, OK, OK, OK]),
+    ("get_leaderboard", [OK, OK, OK, OK]),
     ("get_token", [UNKNOWN, OK, OK, OK]),
     ("list_tokens", [UNKNOWN, OK, OK, OK]),
     ("create_token", [UNKNOWN, MADE, MADE, MADE]),
@@ -123,6 +127,7 @@ pub fn path_of(template: &str, game: &str, player: &str) -> String {
         .replace("{number}", "1")
         .replace("{code}", "internal")
         .replace("{slug}", "leonardo")
+        .replace("{ruleset}", "leonardo")
         .replace("{delivery}", &nobody)
         .replace("{player}", player)
 }
@@ -162,12 +167,14 @@ async fn outsiders_are_answered_as_the_table_says() {
         let path =
             path_of(&template.replace("/webhooks/{id}", &format!("/webhooks/{webhook}")), &table.id, &creator.id);
         let path = path.replace(&format!("/deliveries/{}", uuid::Uuid::nil()), &format!("/deliveries/{delivery}"));
-        let viewers = [
-            ("nobody", None),
-            ("stranger", Some(&stranger)),
-            ("spectator", Some(&spectator)),
-            ("wrong seat", Some(wrong)),
-        ];
+        // Who deletes their account has none for the other operations.
+        let leaving = if operation == "delete_me" { app.players(2).await } else { Vec::new() };
+        let (some, other) = match leaving.as_slice() {
+            [some, other] => (some, other),
+            _ => (&stranger, &spectator),
+        };
+        let viewers =
+            [("nobody", None), ("stranger", Some(some)), ("spectator", Some(other)), ("wrong seat", Some(wrong))];
         for ((who, player), (status, code)) in viewers.into_iter().zip(expected) {
             let before = app.game(&table.id, Some(creator)).await;
             let mut call = app.call(&method, &path).by_some(player);
@@ -181,7 +188,7 @@ async fn outsiders_are_answered_as_the_table_says() {
                 assert_eq!(app.game(&table.id, Some(creator)).await, before, "{operation}, {who}: it changed the game");
             }
             // Whatever it is, no hand but one's own is in it; the game is over once its player has resigned.
-            let over = operation == "resign" && who == "wrong seat";
+            let over = ["resign", "delete_me"].contains(&operation.as_str()) && who == "wrong seat";
             let hand = before["state"]["seats"][0]["hand"].as_array().unwrap();
             let shown = Value::from(hand.clone()).to_string();
             assert!(over || !reply.text().contains(&shown), "{operation}, {who}: another's hand");

@@ -45,6 +45,10 @@ async fn every_problem_looks_as_it_always_did() {
     check(&mut seen, app.get(table.path("/legal-moves")).by(&cy).send().await);
     check(&mut seen, app.post(format!("{open}/start")).by(&bo).send().await);
     check(&mut seen, app.post(format!("{open}/invite")).by(&ada).send().await);
+    let bot = app.post("/v1/players").json(&json!({"name": "Dora", "kind": "bot"})).ok(201).await;
+    let rated = app.open(&ada, &json!({"ruleset": "leopard", "rated": true})).await;
+    let seat = app.post(format!("{rated}/seats")).token(bot["token"].as_str().unwrap()).json(&json!({}));
+    check(&mut seen, seat.send().await);
     let three = app.table_of("leonardo", &json!({}), vec![ada.clone(), bo.clone(), cy.clone()]).await;
     app.post(three.path("/resignation")).by(&cy).expect(200).await;
     check(&mut seen, app.post(three.path("/resignation")).by(&cy).send().await);

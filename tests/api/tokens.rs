@@ -37,6 +37,7 @@ fn needed(operation: &str, method: &str, path: &str) -> Option<&'static str> {
         "register_player",
         "find_players",
         "get_player",
+        "list_ratings",
         "list_rulesets",
         "get_ruleset",
         "get_ruleset_stats",

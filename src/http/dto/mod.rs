@@ -4,6 +4,7 @@ mod event;
 mod game;
 mod history;
 mod player;
+mod rating;
 mod ruleset;
 mod statistics;
 mod token;
@@ -16,6 +17,7 @@ pub use game::{
 };
 pub use history::{FairnessOut, PastStateOut};
 pub use player::{PlayerIn, PlayerOut, ProfileIn, ProfileListOut, ProfileOut, RegistrationOut};
+pub use rating::{LeaderboardOut, RatingChangeOut, RatingPageOut};
 pub use ruleset::{RulesetListOut, RulesetOut, RulesetSummaryOut};
 pub use statistics::{PlayerStatsOut, RulesetStatsOut};
 pub use token::{IssuedOut, TokenIn, TokenListOut, TokenOut};

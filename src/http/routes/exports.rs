@@ -182,10 +182,10 @@ impl Export {
         let list = List { filter: &self.filter, sort: self.sort, caller: self.me };
         let page = self.store.games_with_moves(&list, self.after, batch).await?;
         let mut bytes = Vec::new();
-        for (game, moves) in page.items {
+        for (game, moves, rating) in page.items {
             self.after = Some(self.sort.place(&game));
             // The list has finished games only, each of which has a record.
-            let Some(record) = Record::new(&game, moves) else { continue };
+            let Some(record) = Record::new(&game, moves, rating) else { continue };
             serde_json::to_writer(&mut bytes, &record).map_err(|error| StoreError::Corrupt(error.to_string()))?;
             bytes.push(b'\n');
             self.count += 1;

@@ -132,7 +132,8 @@ pub(super) async fn get_fairness(store: web::Data<Store>, asking: Asking, id: Id
 pub(super) async fn get_record(store: web::Data<Store>, asking: Asking, id: Id) -> Result<HttpResponse, Problem> {
     let game = store.load_game(id.0, &asking.0, Scope::Read, None).await?.game;
     let moves = store.recorded_moves(&[game.id]).await?.remove(&game.id).unwrap_or_default();
-    let record = Record::new(&game, moves)
+    let rating = store.rating_of_games(&[game.id]).await?.remove(&game.id);
+    let record = Record::new(&game, moves, rating)
         .ok_or_else(|| Problem::new(Code::GameNotFinished, "a game has a record once it is finished"))?;
     // Names in it are those of today, so it is not kept for ever.
     Ok(HttpResponse::Ok().insert_header(("cache-control", "no-cache")).json(record))

@@ -9,6 +9,7 @@ mod listing;
 mod moves;
 mod operations;
 mod players;
+mod ratings;
 mod rulesets;
 mod seats;
 mod statistics;
@@ -34,8 +35,11 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(players::register_player)
         .service(players::get_me)
         .service(players::update_me)
+        .service(players::delete_me)
         .service(players::find_players)
         .service(players::get_player)
+        .service(ratings::list_ratings)
+        .service(ratings::get_leaderboard)
         .service(turns::list_turns)
         .service(turns::list_invitations)
         .service(events::list_my_events)

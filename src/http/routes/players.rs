@@ -1,6 +1,7 @@
 //! Players: registering, one's own account, others.
 
-use actix_web::{HttpResponse, get, patch, post, web};
+use actix_web::http::header;
+use actix_web::{HttpResponse, delete, get, patch, post, web};
 use rand::TryRng;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -95,6 +96,25 @@ pub(super) async fn update_me(
         None => store.profile(player.id).await?.ok_or_else(Problem::not_found)?,
     };
     Ok(web::Json(profile.into()))
+}
+
+/// Delete your account
+///
+/// For good. Your name becomes one that tells nobody's, everywhere and at once, and is free for others; all your tokens and
+/// webhooks are gone. You resign your running games, leave the open ones and decline invitations. What others have a part in stays,
+/// under the new name: games, their moves, ratings.
+#[utoipa::path(
+    operation_id = "delete_me", tag = "players", security(("token" = ["manage"])),
+    responses((status = 204, description = "It is deleted"))
+)]
+#[delete("/v1/me")]
+pub(super) async fn delete_me(store: web::Data<Store>, token: Token) -> Result<HttpResponse, Problem> {
+    let id = store.delete_account(&token.0).await?;
+    // It is deleted whatever becomes of this; a server comes back to what is left undone.
+    if let Err(error) = store.settle_account(id).await {
+        tracing::warn!(player = %id, %error, "a deleted account could not be settled at once");
+    }
+    Ok(HttpResponse::NoContent().insert_header((header::CACHE_CONTROL, "no-store")).finish())
 }
 
 /// Which player.
