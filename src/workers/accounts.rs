@@ -14,7 +14,12 @@ pub const INTERVAL: Duration = Duration::from_secs(2);
 pub async fn run_once(store: &Store) -> Result<u64, StoreError> {
     let accounts = store.unsettled_accounts().await?;
     for id in &accounts {
-        store.settle_account(*id).await?;
+        match store.settle_account(*id).await {
+            Err(error @ StoreError::Unavailable(_)) => return Err(error),
+            // One account must not keep the others waiting.
+            Err(error) => tracing::error!(player = %id, %error, "a deleted account cannot be settled"),
+            Ok(()) => {}
+        }
     }
     Ok(accounts.len() as u64)
 }
