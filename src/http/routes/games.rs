@@ -92,9 +92,10 @@ struct ListParams {
     /// The order: `-` in front for the latest first. Games that have no such time come last, either way; equal times are in
     /// order of id.
     #[serde(default)]
-    #[param(value_type = Option<SortParam>)]
+    #[param(inline, value_type = Option<SortParam>)]
     sort: SortParam,
     /// `id`: only the ids of the games.
+    #[param(inline)]
     fields: Option<Fields>,
     /// How many games a page has.
     #[serde(default)]

@@ -212,7 +212,7 @@ pub(super) async fn create_rematch(
             invite: invite.clone(),
             created_at,
         };
-        (new, now + Duration::seconds(KEPT.into()))
+        (new, created_at + Duration::seconds(KEPT.into()))
     };
     let access = Access::of(token.0);
     let answer = |game: &Game, player: &Player| game_answer(StatusCode::CREATED, game, player);
