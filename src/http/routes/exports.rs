@@ -48,6 +48,7 @@ struct ExportParams {
     /// `ndjson` or `csv`.
     #[serde(default)]
     #[param(value_type = Option<Format>)]
+    #[param(inline, value_type = Option<Format>)]
     format: Format,
     /// Begin after this game, the last that an export cut off had whole. Goes with the same filters and the same order.
     after: Option<Uuid>,

@@ -68,6 +68,7 @@ pub(super) struct FilterParams {
     /// Only games in which this other player has a seat too: an id, or `me`. Goes with `player`.
     opponent: Option<String>,
     /// Only finished games that went like this for `player`.
+    #[param(inline)]
     result: Option<GameResult>,
     /// Only games in which it is this player's turn: an id, or `me`.
     #[param(example = "me")]
