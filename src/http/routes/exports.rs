@@ -43,11 +43,10 @@ enum Format {
 #[into_params(parameter_in = Query)]
 struct ExportParams {
     /// The order, `finished` unless it is said: what ends later is then appended.
-    #[param(value_type = Option<SortParam>)]
+    #[param(inline, value_type = Option<SortParam>)]
     sort: Option<SortParam>,
     /// `ndjson` or `csv`.
     #[serde(default)]
-    #[param(value_type = Option<Format>)]
     #[param(inline, value_type = Option<Format>)]
     format: Format,
     /// Begin after this game, the last that an export cut off had whole. Goes with the same filters and the same order.
