@@ -112,11 +112,11 @@ impl Chance {
         self.below(100) < share
     }
 
-    /// A ruleset with options, some of them seldom.
+    /// A ruleset with options, some of them seldom. Most games are short ones: random players take long to come to an end.
     fn kind(&mut self) -> (RulesetId, Map<String, Value>, u8) {
         let (slug, options, seats) = match self.below(100) {
             0..45 => {
-                let options = if self.percent(20) { json!({"turn_limit": 20 + self.below(5) * 10}) } else { json!({}) };
+                let options = if self.percent(85) { json!({"turn_limit": 20 + self.below(5) * 10}) } else { json!({}) };
                 ("leonardo", options, 2 + self.below(3) as u8)
             }
             45..60 => ("quintis-fontis", json!({}), 2 + self.below(3) as u8),
@@ -124,8 +124,8 @@ impl Chance {
                 let scoring = if self.percent(30) { "2008" } else { "1962" };
                 let options = match self.below(50) {
                     0 => json!({"hands": 12, "scoring": scoring}),
-                    1..10 => json!({"target_points": 20, "scoring": scoring}),
-                    10..30 => json!({"hands": 1, "scoring": scoring}),
+                    1..4 => json!({"target_points": 20, "scoring": scoring}),
+                    4..42 => json!({"hands": 1, "scoring": scoring}),
                     _ => json!({"scoring": scoring}),
                 };
                 ("leopard", options, 2)

@@ -583,7 +583,7 @@ async fn insert_seats(transaction: &mut PgConnection, game: &Summary, change: &C
     sqlx::query!(
         "insert into seats (game_id, seat, player_id, entropy, status, left_at_version, wants_abort, expires_at, result, over_at,
                             finished_at, last_move_at)
-         select $1, seat, player_id, entropy, status, left_at_version, wants_abort, expires_at, result, $10, $10, $11
+         select $1, seat, player_id, entropy, status, left_at_version, wants_abort, expires_at, result, $10, $12, $11
          from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[], $6::integer[], $7::boolean[], $8::timestamptz[], $9::text[])
              as rows (seat, player_id, entropy, status, left_at_version, wants_abort, expires_at, result)",
         game.id,
@@ -597,6 +597,8 @@ async fn insert_seats(transaction: &mut PgConnection, game: &Summary, change: &C
         &results as _,
         game.is_over().then_some(change.at),
         game.last_move_at.filter(|_| game.is_over()),
+        // Not the time of the change: there can be one after the end.
+        game.finished_at,
     )
     .execute(transaction)
     .await?;

@@ -457,6 +457,25 @@ async fn what_commands_write_is_what_lists_find() {
     for player in &called_off.players {
         app.post(called_off.path("/abort")).by(player).expect(200).await;
     }
+    // A private one, whose code changes after its end.
+    let private = json!({"ruleset": "leopard", "seats": 2, "visibility": "private"});
+    let hidden = app.table_like(&private, app.players(2).await).await;
+    app.post(hidden.path("/resignation")).by(&hidden.players[0]).expect(200).await;
+    app.post(hidden.path("/invite")).by(&hidden.players[0]).expect(200).await;
+    let own = walk(&app, Some(&hidden.players[1]), &[("player", hidden.players[1].id.clone())], "finished", 5).await;
+    let finished_at = own[0]["finished_at"].as_str().unwrap().to_owned();
+    let query = [("player", hidden.players[1].id.clone()), ("finished_after", finished_at.clone())];
+    assert_eq!(walk(&app, Some(&hidden.players[1]), &query, "finished", 5).await.len(), 1);
+    let query = [
+        ("player", hidden.players[1].id.clone()),
+        (
+            "finished_after",
+            (OffsetDateTime::parse(&finished_at, &Rfc3339).unwrap() + time::Duration::microseconds(1))
+                .format(&Rfc3339)
+                .unwrap(),
+        ),
+    ];
+    assert_eq!(walk(&app, Some(&hidden.players[1]), &query, "finished", 5).await.len(), 0);
     let running = app.table("leonardo", &json!({"turn_limit": 77}), 2).await;
     app.play_one(&running, &mut Chance(2)).await;
     let ada = app.register("Ada").await;

@@ -186,13 +186,13 @@ async fn pages_read_no_more_than_a_page(app: &TestApp) {
         (none(), 210),
         (status(Status::Open), 210),
         (status(Status::Finished), 210),
-        (Filter { ruleset: leopard, ..none() }, 210),
-        (Filter { ruleset: siggil, status: Some(Status::Active), ..none() }, 210),
+        (Filter { ruleset: leopard, ..none() }, 300),
+        (Filter { ruleset: siggil, status: Some(Status::Active), ..none() }, 300),
         (Filter { player: Some(player), ..none() }, 210),
         (Filter { player: Some(player), status: Some(Status::Active), ..none() }, 500),
         (Filter { player: Some(player), ruleset: leopard, status: Some(Status::Finished), ..none() }, 500),
         (Filter { to_move: Some(player), ..none() }, 210),
-        (Filter { to_move: Some(player), ruleset: siggil, ..none() }, 210),
+        (Filter { to_move: Some(player), ruleset: siggil, ..none() }, 300),
         (Filter { to_move: Some(player), player: Some(player), status: Some(Status::Active), ..none() }, 250),
     ];
     let mut before = read(app).await;
