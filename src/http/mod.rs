@@ -11,10 +11,11 @@ mod request;
 mod routes;
 mod stream;
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use actix_cors::Cors;
-use actix_web::body::{BoxBody, MessageBody};
+use actix_web::body::{BodySize, BodyStream, BoxBody, MessageBody};
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderMap};
@@ -186,7 +187,8 @@ async fn finish(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     // Whatever can be got can be asked for without its body (RFC 9110, 9.1), which the connection then leaves out.
-    if request.method() == Method::HEAD {
+    let without_body = request.method() == Method::HEAD;
+    if without_body {
         request.head_mut().method = Method::GET;
     }
     let id = request.extensions().get::<RequestId>().map_or_else(Uuid::now_v7, |id| **id);
@@ -202,6 +204,11 @@ async fn finish(
     } else {
         response.map_into_boxed_body()
     };
+    // The connection would still make all of a stream, and send none of it.
+    if without_body && response.body().size() == BodySize::Stream {
+        response = response
+            .set_body(BoxBody::new(BodyStream::new(futures_util::stream::empty::<Result<web::Bytes, Infallible>>())));
+    }
     complete_caching(request.path(), response.headers_mut());
     if let Ok(value) = header::HeaderValue::from_str(&id.to_string()) {
         response.headers_mut().insert(header::HeaderName::from_static("x-request-id"), value);

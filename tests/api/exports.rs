@@ -291,3 +291,27 @@ async fn exports_that_cannot_be_meant_are_refused() {
     let table = app.get("/v1/games/export?status=active&format=csv").expect(200).await.text();
     assert_eq!(table.lines().count(), 1, "the head alone");
 }
+
+#[tokio::test]
+async fn a_stream_is_not_made_for_who_wants_its_head() {
+    let app = TestApp::new().await;
+    let players = app.players(2).await;
+    let table = app.table_of("leonardo", &json!({}), players).await;
+    for (path, kind) in [("/v1/games/export".to_owned(), "*/*"), (table.path("/events"), "text/event-stream")] {
+        // The next answer on the same connection comes once the first is done with.
+        let requests = format!(
+            "HEAD {path} HTTP/1.1\r\nHost: x\r\nAccept: {kind}\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        );
+        let addr = app.addr;
+        let exchange = move || {
+            let mut stream = std::net::TcpStream::connect(addr).unwrap();
+            stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+            std::io::Write::write_all(&mut stream, requests.as_bytes()).unwrap();
+            let mut answers = String::new();
+            stream.read_to_string(&mut answers).map(|_| answers)
+        };
+        let answers = tokio::task::spawn_blocking(exchange).await.unwrap().expect("both answers come");
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
+        assert!(!answers.contains("tavola-export-trailer") && !answers.contains("snapshot"), "{answers}");
+    }
+}
