@@ -175,7 +175,8 @@ fn bodies_have_examples_or_types_that_need_none() {
             for (kind, content) in response["content"].as_object().into_iter().flatten() {
                 let named = content["schema"]["$ref"].is_string();
                 // What has no shape of its own: a stream's events are those of the page beside it, a table is no JSON.
-                let text = ["text/html", "text/csv", "text/event-stream", "application/x-ndjson"].contains(&kind.as_str());
+                let text =
+                    ["text/html", "text/csv", "text/event-stream", "application/x-ndjson"].contains(&kind.as_str());
                 assert!(named || path == "/openapi.json" || text, "{method} {path}: {content}");
             }
         }

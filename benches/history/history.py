@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a long history costs: pages by every filter and order, a walk through one player's games, exports, moves.
 
-Usage: history.py TAVOLA SEEDED_URL EMPTY_URL [REPEATS]
+Usage: history.py TAVOLA SEEDED_URL EMPTY_URL [REPEATS [sizes|moves|pages|walk|exports]…]
 
 TAVOLA is the binary (a release build), the URLs are those of two PostgreSQL databases of one cluster: one filled by
 `tavola seed-history`, and an empty one, to compare moves. Prints tables in Markdown. Python's standard library is enough; psql
@@ -47,7 +47,13 @@ class Server:
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        self.connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        text = json.dumps(body) if body is not None else None
+        try:
+            self.connection.request(method, path, text, headers)
+        except OSError:
+            # It was not used for a while, and the server has closed it.
+            self.connect()
+            self.connection.request(method, path, text, headers)
         answer = self.connection.getresponse()
         return answer.status, answer.read()
 
@@ -260,8 +266,8 @@ def sizes():
     print(f"\nDatabase: {int(psql(SEEDED, 'select pg_database_size(current_database())')[0][0]) / 1e9:.2f} GB\n")
     print("| ruleset | games | moves a game | bytes a move | bytes a game without moves |\n|---|---:|---:|---:|---:|")
     for row in psql(SEEDED, """
-        with m as (select g.ruleset, count(*) as moves, avg(pg_column_size(m.*)) as bytes, count(distinct m.game_id) as games
-                   from games g join moves m on m.game_id = g.id tablesample system (5) group by 1),
+        with m as (select g.ruleset, count(*) as moves, avg(pg_column_size(m.*)) as bytes, count(*) as games
+                   from games g join moves m tablesample system (2) on m.game_id = g.id group by 1),
              b as (select g.ruleset, count(*) as games, avg(g.moves_count) as length,
                           avg(pg_column_size(g.*) + pg_column_size(p.*)
                               + (select sum(pg_column_size(s.*)) from seats s where s.game_id = g.id)
@@ -284,11 +290,12 @@ def main():
         player, opponent = most[0][0], most[1][0]
         games = psql(SEEDED, "select count(*) from games")[0][0]
         print(f"{games} games; player P has {most[0][1]}, Q {most[1][1]}. Memory at the start: {seeded.memory()[0]:.0f} MB")
-        sizes()
-        moves(seeded, empty)
-        pages(seeded, player, opponent)
-        walk(seeded, player)
-        exports(seeded)
+        parts = {"sizes": sizes, "moves": lambda: moves(seeded, empty), "pages": lambda: pages(seeded, player, opponent),
+                 "walk": lambda: walk(seeded, player), "exports": lambda: exports(seeded)}
+        for name in sys.argv[5:] or parts:
+            seeded.connect()
+            empty.connect()
+            parts[name]()
         print(f"\nMemory of the server in the end {seeded.memory()[0]:.0f} MB, at most {seeded.memory()[1]:.0f} MB")
 
 

@@ -214,6 +214,17 @@ enum Segment {
     Undated,
 }
 
+/// Which side of an instant, in the time by which a list is in order. Of what ended since the instant, or was last moved in since,
+/// almost all began since then too; the few that did not are found by themselves, or a walk in the order of beginnings would go through
+/// all that ended before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Any,
+    /// Before it, of games that were going on at the instant.
+    Before(OffsetDateTime),
+    Since(OffsetDateTime),
+}
+
 /// The first id of the millisecond that begins at this instant, or of the next.
 fn first_id(at: OffsetDateTime) -> Uuid {
     let millis = (at.unix_timestamp_nanos().clamp(0, i128::from(u64::MAX)) + 999_999) / 1_000_000;
@@ -260,7 +271,7 @@ fn push_part(
     sql: &mut QueryBuilder<Postgres>,
     before: &str,
     list: &List<'_>,
-    (part, segment): (Part, Segment),
+    (part, segment, side): (Part, Segment, Side),
     after: Option<TimeKey>,
     rows: i64,
 ) -> bool {
@@ -282,6 +293,7 @@ fn push_part(
         ),
     };
     let id = match (part, of_player) {
+        (_, Some(_)) if filter.opponent.is_some() => "c.game_id",
         (_, Some(_)) => "s.game_id",
         (Part::Live, None) if from_positions => "p.game_id",
         _ => "g.id",
@@ -300,6 +312,13 @@ fn push_part(
         .push(" as id, ")
         .push(at.unwrap_or("null::timestamptz"))
         .push(" as at from ");
+    if let (Some(player), Some(opponent)) = (of_player, filter.opponent) {
+        // First what they have in common, by the index alone (`offset` has it done first); only that is looked at.
+        sql.push("(select a.game_id from seats a join seats b on b.game_id = a.game_id where a.player_id = ");
+        sql.push_bind(player).push(" and b.player_id = ").push_bind(opponent);
+        sql.push(" offset 0) as c join seats o on o.game_id = c.game_id and o.player_id = ").push_bind(opponent);
+        sql.push(" and o.status <> ").push_bind(INVITED).push(" cross join ");
+    }
     sql.push(match (part, of_player) {
         (Part::Live, Some(_)) if from_positions => {
             "seats s join games g on g.id = s.game_id join positions p on p.game_id = s.game_id"
@@ -327,7 +346,10 @@ fn push_part(
     if let Some(player) = filter.to_move {
         sql.push(" and p.to_move_player_id = ").push_bind(player);
     }
-    let others = filter.opponent.into_iter().chain(filter.player.filter(|_| filter.to_move.is_some()));
+    if filter.opponent.is_some() && of_player.is_some() {
+        sql.push(" and s.game_id = c.game_id");
+    }
+    let others = filter.opponent.into_iter().chain(filter.player).filter(|_| filter.to_move.is_some());
     for other in others {
         sql.push(" and exists (select from seats o where o.game_id = ").push(id).push(" and o.player_id = ");
         sql.push_bind(other).push(" and o.status <> ").push_bind(INVITED).push(")");
@@ -364,8 +386,20 @@ fn push_part(
             sql.push(" and ").push(id).push(is).push_bind(first_id(bound));
         }
     }
-    if let (Some(at), Some(from)) = (at, filter.created.from) {
+    let moved_from = filter.last_move.from.filter(|_| sort.key == SortKey::Finished);
+    if let (Some(at), Some(from)) = (at, filter.created.from.max(moved_from)) {
         sql.push(" and ").push(at).push(" >= ").push_bind(ceil(from));
+    }
+    if let Side::Before(instant) = side {
+        sql.push(" and tstzrange(least(g.created_at, g.finished_at), g.finished_at, '[]') @> ")
+            .push_bind(ceil(instant));
+    }
+    if let Side::Before(instant) | Side::Since(instant) = side {
+        let is = if side == Side::Since(instant) { " >= " } else { " < " };
+        match at {
+            Some(at) => sql.push(" and ").push(at).push(is).push_bind(ceil(instant)),
+            None => sql.push(" and ").push(id).push(is).push_bind(first_id(instant)),
+        };
     }
     if let Some(at) = at {
         sql.push(" and ").push(at).push(" is not null");
@@ -410,9 +444,13 @@ impl List<'_> {
     fn push_page(&self, sql: &mut QueryBuilder<Postgres>, segment: Segment, after: Option<TimeKey>, rows: i64) -> bool {
         sql.push(" from (select id, at from (");
         let mut any = false;
-        for part in [Part::Over, Part::Live] {
+        let over = match self.divide(segment) {
+            None => vec![(Part::Over, segment, Side::Any)],
+            Some(at) => vec![(Part::Over, segment, Side::Before(at)), (Part::Over, segment, Side::Since(at))],
+        };
+        for part in over.into_iter().chain([(Part::Live, segment, Side::Any)]) {
             let before = if any { " union all " } else { "" };
-            any |= push_part(sql, before, self, (part, segment), after, rows);
+            any |= push_part(sql, before, self, part, after, rows);
         }
         sql.push(") as parts");
         self.push_order(sql, "");
@@ -423,6 +461,17 @@ impl List<'_> {
     fn push_order(&self, sql: &mut QueryBuilder<Postgres>, of: &str) {
         let direction = if self.sort.descending { " desc" } else { "" };
         sql.push(" order by ").push(of).push("at").push(direction).push(", ").push(of).push("id").push(direction);
+    }
+
+    /// The instant at which games that are over are divided (see [`Side`]), if that is of use.
+    fn divide(&self, segment: Segment) -> Option<OffsetDateTime> {
+        let Filter { player, to_move, finished, last_move, .. } = self.filter;
+        let from = match self.sort.key {
+            SortKey::Created => finished.from.max(last_move.from),
+            SortKey::LastMove => finished.from,
+            SortKey::Finished => None,
+        };
+        from.filter(|_| player.is_none() && to_move.is_none() && segment == Segment::Dated)
     }
 
     /// Whether a place is in a segment.
