@@ -265,6 +265,18 @@ fn statuses(filter: &Filter, part: Part) -> Option<&'static str> {
     }
 }
 
+/// From which tables a part is read.
+fn tables(part: Part, of_player: bool, from_positions: bool) -> &'static str {
+    match (part, of_player) {
+        (Part::Live, true) if from_positions => {
+            "seats s join games g on g.id = s.game_id join positions p on p.game_id = s.game_id"
+        }
+        (_, true) => "seats s join games g on g.id = s.game_id",
+        (Part::Live, false) if from_positions => "positions p join games g on g.id = p.game_id",
+        (_, false) => "games g",
+    }
+}
+
 /// Writes one part of a list, in order and no longer than `rows`; answers whether it can have anything. Words of ours stand in
 /// it as they are, so that the planner knows what to expect of them and which partial index fits.
 fn push_part(
@@ -319,14 +331,14 @@ fn push_part(
         sql.push(" offset 0) as c join seats o on o.game_id = c.game_id and o.player_id = ").push_bind(opponent);
         sql.push(" and o.status <> ").push_bind(INVITED).push(" cross join ");
     }
-    sql.push(match (part, of_player) {
-        (Part::Live, Some(_)) if from_positions => {
-            "seats s join games g on g.id = s.game_id join positions p on p.game_id = s.game_id"
-        }
-        (_, Some(_)) => "seats s join games g on g.id = s.game_id",
-        (Part::Live, None) if from_positions => "positions p join games g on g.id = p.game_id",
-        (_, None) => "games g",
-    });
+    if let Side::Before(instant) = side {
+        // Done first too: the planner does not know how few they are.
+        sql.push("(select * from games where finished_at is not null");
+        sql.push(" and tstzrange(least(created_at, finished_at), finished_at, '[]') @> ").push_bind(ceil(instant));
+        sql.push(" offset 0) as g");
+    } else {
+        sql.push(tables(part, of_player.is_some(), from_positions));
+    }
     sql.push(" where g.status in ").push(statuses);
     // Private games are for those who belong to them.
     sql.push(" and (g.visibility = 'public'");
@@ -389,10 +401,6 @@ fn push_part(
     let moved_from = filter.last_move.from.filter(|_| sort.key == SortKey::Finished);
     if let (Some(at), Some(from)) = (at, filter.created.from.max(moved_from)) {
         sql.push(" and ").push(at).push(" >= ").push_bind(ceil(from));
-    }
-    if let Side::Before(instant) = side {
-        sql.push(" and tstzrange(least(g.created_at, g.finished_at), g.finished_at, '[]') @> ")
-            .push_bind(ceil(instant));
     }
     if let Side::Before(instant) | Side::Since(instant) = side {
         let is = if side == Side::Since(instant) { " >= " } else { " < " };
