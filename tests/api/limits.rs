@@ -86,7 +86,9 @@ async fn moves_go_on_when_the_general_budget_is_used_up() {
 async fn a_move_out_of_turn_draws_on_the_general_budget_too() {
     let (app, _) = limited(LimitSettings { limit_token: 10, limit_moves: 20, ..LimitSettings::NONE }).await;
     let table = app.table("leopard", &json!({}), 2).await;
-    let (mover, other) = app.mover_and_other(&table).await;
+    // Asked without a token: whose turn it is, is a matter of the lot, and asking would draw on a budget.
+    let seat = app.game(&table.id, None).await["to_move"]["seat"].as_u64().unwrap() as usize;
+    let (mover, other) = (&table.players[seat], &table.players[1 - seat]);
     let left = |reply: &Reply| reply.header("ratelimit").unwrap().to_owned();
     let play = |player| app.post(table.path("/moves")).by(player).json(&json!({"type": "end_hand"}));
     // Creating, or taking a seat, was one request.
