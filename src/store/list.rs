@@ -427,6 +427,10 @@ fn push_part(
         }
         (Some(TimeKey { at: None, game_id }), None) => {
             sql.push(" and ").push(id).push(beyond).push_bind(game_id);
+            if of_player.is_some() {
+                // The same, of the other side of the join, which could be read from its end otherwise.
+                sql.push(" and g.id").push(beyond).push_bind(game_id);
+            }
         }
         _ => {}
     }
