@@ -147,7 +147,7 @@ pub(super) async fn export_games(
 
 /// The place of a game in a list, if the caller may know of it.
 async fn place(store: &Store, game: Uuid, token: &MaybeToken, sort: Sort) -> Result<TimeKey, Problem> {
-    let access = Access { token: token.0.clone(), invite: None };
+    let access = Access { token: token.0, invite: None };
     match store.load_game(game, &access, Scope::Read, None).await {
         Ok(loaded) => Ok(sort.place(&loaded.game)),
         Err(StoreError::NotFound) => Err(Problem::parameter("after", "there is no such game")),
