@@ -23,6 +23,7 @@ mod players;
 mod ratings;
 mod recompute;
 mod statistics;
+mod summaries;
 mod tokens;
 mod turns;
 mod webhooks;

@@ -7,7 +7,7 @@
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
-use super::list::{COLUMNS, JOINS, Row};
+use super::summaries::{COLUMNS, JOINS, Row};
 use super::{Store, StoreError};
 use crate::game::{EventKind, Summary};
 

@@ -4,7 +4,7 @@ use sqlx::{FromRow, QueryBuilder};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::list::{COLUMNS, JOINS, Row};
+use super::summaries::{COLUMNS, JOINS, Row};
 use super::{Store, StoreError};
 use crate::game::Summary;
 
