@@ -7,7 +7,8 @@
 use uuid::Uuid;
 
 use super::commands::ATTEMPTS;
-use super::games::{INVITED, Loaded};
+use super::games::{INVITED, Loaded, load_known};
+use super::writing::write_change;
 use super::{Scope, Store, StoreError, TokenHash};
 use crate::game::{Command, Player, Status};
 
@@ -125,7 +126,7 @@ impl Store {
     async fn leave_game(&self, id: Uuid, player: &Player) -> Result<(), StoreError> {
         for _ in 0..ATTEMPTS {
             let mut connection = self.pool.acquire().await?;
-            let Loaded { mut game, now, clock_time, .. } = self.load_known(&mut connection, id).await?;
+            let Loaded { mut game, now, clock_time, .. } = load_known(&mut connection, id).await?;
             if game.player_to_move().is_some() && game.due_at.is_some_and(|due| due <= clock_time) {
                 // Who is late, they or another, is timed out first.
                 let loaded = Loaded { caller: None, game, repeat: None, now, clock_time };
@@ -143,7 +144,7 @@ impl Store {
             };
             let version = game.version;
             let change = game.handle(command, player, now)?;
-            if self.write_change(&mut connection, &game, version, &change, None, || None).await?.is_some() {
+            if write_change(&mut connection, &game, version, &change, None, || None).await?.is_some() {
                 drop(connection);
                 self.announce(&game, &change);
                 return Ok(());

@@ -5,7 +5,8 @@ use sqlx::PgConnection;
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
-use super::games::Loaded;
+use super::games::{Loaded, load_known};
+use super::writing::write_change;
 use super::{Store, StoreError};
 use crate::game::{Change, Game};
 
@@ -116,7 +117,7 @@ impl Store {
         id: Uuid,
         choice: u64,
     ) -> Result<Option<(Game, Change)>, StoreError> {
-        let loaded = self.load_known(claim, id).await?;
+        let loaded = load_known(claim, id).await?;
         self.attend(claim, loaded, choice).await
     }
 
@@ -134,7 +135,7 @@ impl Store {
         .fetch_optional(&mut *claim)
         .await?;
         let Some(id) = id else { return Ok(false) };
-        let loaded = match self.load_known(&mut claim, id).await {
+        let loaded = match load_known(&mut claim, id).await {
             Err(error) if !matches!(error, StoreError::Unavailable(_)) => {
                 tracing::error!(game = %id, %error, "invitations cannot be dropped");
                 sqlx::query!("update seats set expires_at = now() + interval '1 minute' where game_id = $1 and expires_at <= now()", id)
@@ -148,7 +149,7 @@ impl Store {
         let Loaded { mut game, now, .. } = loaded;
         let version = game.version;
         let Some(change) = game.expire_invitations(now) else { return Ok(false) };
-        let written = self.write_change(&mut claim, &game, version, &change, None, || None).await?;
+        let written = write_change(&mut claim, &game, version, &change, None, || None).await?;
         claim.commit().await?;
         if written.is_some() {
             self.announce(&game, &change);

@@ -1,12 +1,13 @@
 //! Games: loading them with who asks.
 
 use serde_json::{Map, Value};
+use sqlx::PgConnection;
 use sqlx::types::Json;
-use sqlx::{PgConnection, PgExecutor};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::idempotency::{Headers, Repeat, Row as KeyRow};
+use super::moves::replayed;
 use super::players::player;
 use super::{IdempotencyKey, Scope, Scopes, Store, StoreError, TokenHash};
 use crate::game::{
@@ -194,35 +195,16 @@ impl Store {
         scope: Scope,
         key: Option<&IdempotencyKey>,
     ) -> Result<Loaded, StoreError> {
-        let row = load_row(&self.pool, id, access.token.as_ref(), key).await?;
-        let caller = match (row.caller_id, row.caller_name, row.caller_kind) {
-            (Some(id), Some(name), Some(kind)) => Some(player(id, name, &kind)?),
-            _ if access.token.is_some() => return Err(StoreError::Unauthenticated),
-            _ => None,
-        };
-        if let Some(words) = &row.caller_scopes {
-            Scopes::of_row(words)?.require(scope)?;
-        }
-        let repeat = match (row.key, key) {
-            (Some(row), Some(key)) => Some(row.into_repeat(key)?),
-            _ => None,
-        };
-        let mut game = self.game_of(row.game.ok_or(StoreError::NotFound)?).await?;
-        if !game.is_known_to(caller.as_ref().map(|player| player.id), access.invite.as_deref()) {
-            return Err(StoreError::NotFound);
-        }
-        credit(&mut game, row.changed_at, row.now, row.clock_time);
-        let now = row.changed_at.map_or(row.now, |changed| changed.max(row.now));
-        Ok(Loaded { caller, game, repeat, now, clock_time: row.clock_time })
+        load_game(&mut *self.pool.acquire().await?, id, access, scope, key).await
     }
-
     /// A game whoever asks. What is made of it has to ask [`Game::is_known_to`] and [`Game::viewer`].
     ///
     /// # Errors
     /// There is no such game; the database fails.
     pub async fn game_unchecked(&self, id: Uuid) -> Result<Game, StoreError> {
-        let row = load_row(&self.pool, id, None, None).await?;
-        self.game_of(row.game.ok_or(StoreError::NotFound)?).await
+        let mut connection = self.pool.acquire().await?;
+        let row = load_row(&mut connection, id, None, None).await?;
+        game_of(&mut connection, row.game.ok_or(StoreError::NotFound)?).await
     }
 
     /// The private game that a code opens.
@@ -233,36 +215,66 @@ impl Store {
         let id = sqlx::query_scalar!("select id from games where invite = $1", code).fetch_optional(&self.pool).await?;
         id.ok_or(StoreError::NotFound)
     }
+}
 
-    /// Loads a game for the server itself.
-    pub(super) async fn load_known(&self, connection: &mut PgConnection, id: Uuid) -> Result<Loaded, StoreError> {
-        let row = load_row(connection, id, None, None).await?;
-        let mut game = self.game_of(row.game.ok_or(StoreError::NotFound)?).await?;
-        credit(&mut game, row.changed_at, row.now, row.clock_time);
-        let now = row.changed_at.map_or(row.now, |changed| changed.max(row.now));
-        Ok(Loaded { caller: None, game, repeat: None, now, clock_time: row.clock_time })
+/// As [`Store::load_game`], on a connection that the caller goes on to use.
+pub(super) async fn load_game(
+    connection: &mut PgConnection,
+    id: Uuid,
+    access: &Access,
+    scope: Scope,
+    key: Option<&IdempotencyKey>,
+) -> Result<Loaded, StoreError> {
+    let row = load_row(connection, id, access.token.as_ref(), key).await?;
+    let caller = match (row.caller_id, row.caller_name, row.caller_kind) {
+        (Some(id), Some(name), Some(kind)) => Some(player(id, name, &kind)?),
+        _ if access.token.is_some() => return Err(StoreError::Unauthenticated),
+        _ => None,
+    };
+    if let Some(words) = &row.caller_scopes {
+        Scopes::of_row(words)?.require(scope)?;
     }
+    let repeat = match (row.key, key) {
+        (Some(row), Some(key)) => Some(row.into_repeat(key)?),
+        _ => None,
+    };
+    let mut game = game_of(connection, row.game.ok_or(StoreError::NotFound)?).await?;
+    if !game.is_known_to(caller.as_ref().map(|player| player.id), access.invite.as_deref()) {
+        return Err(StoreError::NotFound);
+    }
+    credit(&mut game, row.changed_at, row.now, row.clock_time);
+    let now = row.changed_at.map_or(row.now, |changed| changed.max(row.now));
+    Ok(Loaded { caller, game, repeat, now, clock_time: row.clock_time })
+}
 
-    async fn game_of(&self, row: GameRow) -> Result<Game, StoreError> {
-        let seed = row.server_seed.try_into().map_err(|_| StoreError::Corrupt("a seed that is not 32 bytes".into()))?;
-        let mut game = Game {
-            summary: row.summary.into_summary()?,
-            invite: row.invite.map(Invite),
-            server_seed: ServerSeed(seed),
-            state: None,
-        };
-        if let Some(snapshot) = row.snapshot {
-            game.state = Some(match game.ruleset.read_snapshot(&snapshot) {
-                Ok(state) => state,
-                // The snapshot is a cache: the log has the truth.
-                Err(error) => {
-                    tracing::warn!(game = %game.id, %error, "snapshot rebuilt from the log");
-                    self.state_after(&game, game.moves_count).await?
-                }
-            });
-        }
-        Ok(game)
+/// Loads a game for the server itself.
+pub(super) async fn load_known(connection: &mut PgConnection, id: Uuid) -> Result<Loaded, StoreError> {
+    let row = load_row(connection, id, None, None).await?;
+    let mut game = game_of(connection, row.game.ok_or(StoreError::NotFound)?).await?;
+    credit(&mut game, row.changed_at, row.now, row.clock_time);
+    let now = row.changed_at.map_or(row.now, |changed| changed.max(row.now));
+    Ok(Loaded { caller: None, game, repeat: None, now, clock_time: row.clock_time })
+}
+
+async fn game_of(connection: &mut PgConnection, row: GameRow) -> Result<Game, StoreError> {
+    let seed = row.server_seed.try_into().map_err(|_| StoreError::Corrupt("a seed that is not 32 bytes".into()))?;
+    let mut game = Game {
+        summary: row.summary.into_summary()?,
+        invite: row.invite.map(Invite),
+        server_seed: ServerSeed(seed),
+        state: None,
+    };
+    if let Some(snapshot) = row.snapshot {
+        game.state = Some(match game.ruleset.read_snapshot(&snapshot) {
+            Ok(state) => state,
+            // The snapshot is a cache: the log has the truth.
+            Err(error) => {
+                tracing::warn!(game = %game.id, %error, "snapshot rebuilt from the log");
+                replayed(connection, &game, game.moves_count).await?
+            }
+        });
     }
+    Ok(game)
 }
 
 /// Gives the player to move the time back in which no server ran, as far as it was of this turn, before that is written.
@@ -274,7 +286,7 @@ fn credit(game: &mut Game, changed_at: Option<OffsetDateTime>, now: OffsetDateTi
 }
 
 async fn load_row(
-    executor: impl PgExecutor<'_>,
+    connection: &mut PgConnection,
     id: Uuid,
     token: Option<&TokenHash>,
     key: Option<&IdempotencyKey>,
@@ -316,7 +328,7 @@ async fn load_row(
         token.map(|token| &token.0[..]),
         key.map(|key| &key.hash[..]),
     )
-    .fetch_one(executor)
+    .fetch_one(connection)
     .await?;
     let seats = SeatColumns {
         seats: row.seats.unwrap_or_default(),

@@ -27,6 +27,7 @@ mod summaries;
 mod tokens;
 mod turns;
 mod webhooks;
+mod writing;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! The log of moves: append-only, the truth about every past state.
 
 use serde_json::value::RawValue;
+use sqlx::PgConnection;
 use sqlx::types::Json;
 use time::OffsetDateTime;
-use uuid::Uuid;
 
 use super::{Store, StoreError};
 use crate::game::{Entry, Game, replay};
@@ -81,28 +81,26 @@ impl Store {
     /// # Errors
     /// The database fails, or the log cannot be replayed.
     pub async fn state_after(&self, game: &Game, number: u32) -> Result<AnyState, StoreError> {
-        let moves = self.moves_until(game.id, game.ruleset, number).await?;
-        if moves.len() != number as usize {
-            return Err(StoreError::Corrupt(format!("game {} has not all of its moves", game.id)));
-        }
-        replay(game, moves.iter().map(|(seat, mv)| (*seat, mv)))
-            .map_err(|error| StoreError::Corrupt(format!("game {} does not replay: {error}", game.id)))
+        let mut connection = self.pool.acquire().await?;
+        replayed(&mut connection, game, number).await
     }
+}
 
-    async fn moves_until(
-        &self,
-        game: Uuid,
-        ruleset: RulesetId,
-        number: u32,
-    ) -> Result<Vec<(Seat, AnyMove)>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select seat, move as "mv: Json<Box<RawValue>>" from moves
-               where game_id = $1 and number <= $2 order by number"#,
-            game,
-            i32::try_from(number).unwrap_or(i32::MAX),
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        rows.into_iter().map(|row| Ok((row.seat as Seat, read_move(ruleset, &row.mv)?))).collect()
+/// As [`Store::state_after`], on a connection that the caller holds: one that waits for another could wait for itself.
+pub(super) async fn replayed(connection: &mut PgConnection, game: &Game, number: u32) -> Result<AnyState, StoreError> {
+    let rows = sqlx::query!(
+        r#"select seat, move as "mv: Json<Box<RawValue>>" from moves
+           where game_id = $1 and number <= $2 order by number"#,
+        game.id,
+        i32::try_from(number).unwrap_or(i32::MAX),
+    )
+    .fetch_all(connection)
+    .await?;
+    if rows.len() != number as usize {
+        return Err(StoreError::Corrupt(format!("game {} has not all of its moves", game.id)));
     }
+    let moves = rows.into_iter().map(|row| Ok((row.seat as Seat, read_move(game.ruleset, &row.mv)?)));
+    let moves = moves.collect::<Result<Vec<(Seat, AnyMove)>, StoreError>>()?;
+    replay(game, moves.iter().map(|(seat, mv)| (*seat, mv)))
+        .map_err(|error| StoreError::Corrupt(format!("game {} does not replay: {error}", game.id)))
 }

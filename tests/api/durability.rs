@@ -135,6 +135,6 @@ async fn the_log_is_plain_json_that_people_can_query() {
     let table = app.table("leopard", &json!({"hands": 1}), 2).await;
     app.play_random(&table, 1, 10).await;
     let typed =
-        "select count(*) from moves where move->>'type' in ('lay', 'discard') and jsonb_array_length(events) > 0";
+        "select count(*) from moves where move->>'type' in ('lay', 'discard') and json_array_length(events) > 0";
     assert_eq!(app.count(typed).await, 10);
 }
