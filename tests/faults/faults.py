@@ -22,6 +22,7 @@ import asyncio
 import collections
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -179,6 +180,8 @@ async def main():
         checks[name].count = 0
     folder = options.keep or tempfile.mkdtemp(prefix="tavola-faults-")
     os.makedirs(folder, exist_ok=True)
+    # Also then what was started is ended.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asyncio.current_task().cancel)
     print(f"testing {options.binary}, logs in {folder}", file=sys.stderr, flush=True)
     try:
         for name, on_small in (("faults", False), ("disk", True)):

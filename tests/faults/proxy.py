@@ -18,11 +18,16 @@ class Proxy:
         self.port, self.server, self.tasks, self.ends = None, None, set(), set()
 
     async def start(self):
-        self.server = await asyncio.start_server(self.accept, "127.0.0.1", 0)
+        """Listens, at the same port each time."""
+        self.server = await asyncio.start_server(self.accept, "127.0.0.1", self.port or 0)
         self.port = self.server.sockets[0].getsockname()[1]
 
-    async def close(self):
+    def refuse(self):
+        """Takes no more connections, as when nobody listens at all."""
         self.server.close()
+
+    async def close(self):
+        self.refuse()
         self.passing.set()
         for end in self.ends:
             end.transport.abort()
