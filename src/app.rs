@@ -24,7 +24,7 @@ use crate::workers::{accounts, clocks, feed, pruning, statistics, webhooks};
 /// The database of the private cluster.
 const DATABASE: &str = "tavola";
 
-/// How long requests in flight have to finish when the server stops, in seconds. Everything together takes less than the ten
+/// How long connections of clients have to end when the server stops, in seconds; requests have a little less. Everything together takes less than the ten
 /// seconds after which those who run servers (Docker, say) kill them.
 const GRACE: u64 = 7;
 

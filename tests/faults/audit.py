@@ -63,7 +63,8 @@ class Audit:
                 replayed = await self.load.ask("GET", f"{path}/states/{game['moves_count']}", player["token"])
                 self.load.checks["states of running games = replays of their logs"](
                     kept.body["version"] == game["version"] and replayed.status == 200
-                    and kept.body["state"] == replayed.body["state"], f"{path} at {game['version']} as {player['player']['name']}")
+                    and kept.body["state"] == replayed.body["state"],
+                    f"{path} at {game['version']} as {player['player']['name']}")
         await asyncio.gather(*(compare(table) for table in self.load.tables))
 
     async def records(self):
@@ -79,7 +80,8 @@ class Audit:
                 len(record.body["moves"]) == len(self.load.log[name]), f"the record of {name} has {files[path]} moves")
             self.verified.add(name)
         if files:
-            done = subprocess.run([self.binary, "verify", *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            done = subprocess.run(
+                [self.binary, "verify", *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             for line in done.stdout.splitlines():
                 self.load.checks["records of finished games verify"](done.returncode == 0, line)
             if not done.stdout:

@@ -88,7 +88,8 @@ class Cluster:
     async def accepts(self):
         """Whether it accepts connections."""
         asked = await asyncio.create_subprocess_exec(
-            os.path.join(self.bin, "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port), "-d", "postgres", "-U", "postgres")
+            os.path.join(self.bin, "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port), "-d", "postgres",
+            "-U", "postgres")
         return await asked.wait() == 0
 
     def is_running(self):

@@ -104,7 +104,8 @@ def small_disk(options, folder):
                          "name it by --small-disk, or leave this fault out: --only a,b,c,e,f")
     place = os.path.join(folder, "small")
     os.makedirs(place)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", place], check=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", place]).returncode:
+        raise SystemExit("no small disk can be mounted here: name one by --small-disk, or leave this out: --only a,b,c,e,f")
     return place, lambda: subprocess.run(["umount", place], check=True)
 
 
@@ -117,30 +118,30 @@ async def play(stage, faults, options, tallies):
         for number in range(options.rounds if fault.rounds is None else min(fault.rounds, options.rounds)):
             load.may_break = False
             await load.go()
-            before = tally.refused + tally.cut
             load.may_break = fault.breaks
             since = await fault.strike(stage, number)
-            recovering = asyncio.ensure_future(load.first_move(since))
-            await load.recovered(since)
-            await recovering
+            await asyncio.gather(load.first_move(since), load.recovered(since))
             load.may_break = False
-            if fault.is_felt:
-                stage.checks["faults that were felt"](tally.refused + tally.cut > before, f"{fault.name}: nobody noticed")
             await load.hold()
             await stage.audit.run()
             tally.rounds += 1
+        stage.checks["faults that were felt"](tally.refused + tally.cut, f"{fault.name}: nobody noticed")
+        if fault.loses:
+            stage.checks["lost answers that were given again"](tally.replayed, f"{fault.name}: not one of them")
         print(f"{fault.name}: {tally.rounds} rounds", file=sys.stderr, flush=True)
     # To the end of a game of every ruleset at least, so that there are records.
+    load.tally = Tally()
     await load.go()
-    await load.until(lambda: {table.kind[0] for table in load.tables if table.played} == {t.kind[0] for t in load.tables}, 120)
+    rulesets = {table.kind[0] for table in load.tables}
+    await load.until(lambda: {table.kind[0] for table in load.tables if table.played} == rulesets, 120)
     await load.hold()
     await stage.audit.run()
     stage.read_log()
 
 
 def print_tallies(tallies):
-    columns = ("rounds", "sent", "acked", "repeated", "replayed", "503", "503 after", "cut", "reads", "longest", "first move", "(most)",
-               "all on", "(most)")
+    columns = ("rounds", "sent", "acked", "repeated", "replayed", "503", "503 after", "cut", "reads", "longest", "first move",
+               "(most)", "all on", "(most)")
     print(f"{'fault':<32}" + "".join(f"{column:>11}" for column in columns))
     for name, t in tallies.items():
         seconds = [t.longest]
@@ -193,6 +194,9 @@ async def main():
             try:
                 await stage.start()
                 await play(stage, faults, options, tallies)
+            except Exception as error:
+                # The figures up to there say where.
+                checks["the games can go on"](False, repr(error))
             finally:
                 await stage.end()
                 give_back()

@@ -7,12 +7,12 @@ import time
 
 
 class Fault:
-    """A kind of fault. `breaks`: clients may lose connections by it; `is_felt`: it must show in what they are answered;
+    """A kind of fault. `breaks`: clients may lose connections by it; `loses`: and answers to moves that were played;
     `rounds`: at most so many."""
 
-    def __init__(self, letter, name, strike, breaks=False, is_felt=True, rounds=None):
+    def __init__(self, letter, name, strike, breaks=False, loses=False, rounds=None):
         self.letter, self.name, self.strike = letter, f"{letter}  {name}", strike
-        self.breaks, self.is_felt, self.rounds = breaks, is_felt, rounds
+        self.breaks, self.loses, self.rounds = breaks, loses, rounds
 
 
 async def kill_server(stage, number):
@@ -27,8 +27,8 @@ async def kill_postgresql(stage, number):
     await stage.cluster.kill()
     # A proxy that accepts what is refused behind it would not be the same.
     stage.back.refuse()
-    # Also longer than a request waits for a connection.
-    await asyncio.sleep((0.2, 2, 7)[number % 3])
+    # Longer than a request waits for a connection, and so short that most get theirs.
+    await asyncio.sleep((7, 0.2, 2)[number % 3])
     await stage.cluster.start()
     since = time.perf_counter()
     await stage.back.start()
@@ -166,8 +166,9 @@ async def stop_waiting_server(stage, number):
 async def stop_hanging_server(stage, number):
     thaw = await stage.cluster.freeze()
     await asyncio.sleep(1)
+    flying = [request for request in stage.load.flying.values() if time.perf_counter() - request.began > 0.2]
     try:
-        await stop(stage, [])
+        await stop(stage, flying)
     finally:
         await thaw()
     return await start_again(stage)
@@ -182,9 +183,9 @@ async def start_again(stage):
 FAULTS = [
     Fault("a", "the server is killed", kill_server, breaks=True),
     Fault("b", "PostgreSQL is killed", kill_postgresql),
-    Fault("c", "clients are cut off", cut(["front"]), breaks=True),
-    Fault("c", "PostgreSQL is cut off", cut(["back"])),
-    Fault("c", "both are cut off", cut(["front", "back"]), breaks=True),
+    Fault("c", "clients are cut off", cut(["front"]), breaks=True, loses=True),
+    Fault("c", "PostgreSQL is cut off", cut(["back"]), loses=True),
+    Fault("c", "both are cut off", cut(["front", "back"]), breaks=True, loses=True),
     Fault("d", "the disk is full", fill_disk),
     Fault("e", "a table is locked", lock_rows),
     Fault("e", "PostgreSQL hangs", freeze_postgresql),
