@@ -53,7 +53,7 @@ soak: setup ## two servers, killed and cut at random, play 200 games, and everyt
 	$(TESTDB) python3 tests/soak/soak.py $(SOAK)
 
 # What is named by TAVOLA_BIN is tested as it is; otherwise what has just been built, whatever older builds there are.
-faults: setup ## kill, cut and choke server and database while games are played; needs root for a disk that is full; ten minutes
+faults: setup ## kill, cut and choke server and database while games are played; needs root for a disk that is full; five to ten minutes
 	$(if $(TAVOLA_BIN),,$(CARGO) build --locked --profile $(PROFILE) --bin tavola)
 	TAVOLA_BIN=$(or $(TAVOLA_BIN),target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/tavola) python3 tests/faults/faults.py $(FAULTS)
 

@@ -121,11 +121,22 @@ class Cluster:
 
     async def sql(self, statement, database=DATABASE):
         """The lines that a statement answers with."""
-        asked = await asyncio.create_subprocess_exec(*self.psql(database), "-c", statement, stdout=asyncio.subprocess.PIPE)
+        with open(self.log, "ab") as log:
+            asked = await asyncio.create_subprocess_exec(
+                *self.psql(database), "-c", statement, stdout=asyncio.subprocess.PIPE, stderr=log)
         lines = (await asked.communicate())[0].decode().splitlines()
         if asked.returncode:
-            raise RuntimeError(f"psql fails at {statement}")
+            raise RuntimeError(f"psql fails at {statement}, see {self.log}")
         return lines
+
+    async def fill_log(self):
+        """Writes more into its write-ahead log than it has room for, once the disk is full."""
+        await asyncio.sleep(2)
+        try:
+            await self.sql("select pg_logical_emit_message(false, 'faults', repeat('x', 16000000))")
+        except RuntimeError:
+            # That is what becomes of it.
+            pass
 
     async def lock(self, table):
         """Locks a table against everybody, also readers; answers what frees it."""

@@ -14,7 +14,7 @@ The faults:
   f  the server is stopped with SIGTERM: in the midst of play, while requests wait for a lock, and while PostgreSQL hangs
 
 Needs Python 3.8, `ps`, and PostgreSQL's server programs. The server is TAVOLA_BIN, else the release build if there is one, else
-the debug build. A check that has nothing to check fails. The exit status is 0 if all hold. About five minutes.
+the debug build. A check that has nothing to check fails. The exit status is 0 if all hold. Five to ten minutes.
 """
 
 import argparse
@@ -140,17 +140,19 @@ async def play(stage, faults, options, tallies):
 
 
 def print_tallies(tallies):
-    columns = ("rounds", "sent", "acked", "repeated", "replayed", "503", "503 after", "cut", "reads", "longest", "first move",
+    columns = ("rounds", "died", "sent", "acked", "repeated", "replayed", "503", "503 after", "cut", "reads", "longest", "first move",
                "(most)", "all on", "(most)")
     print(f"{'fault':<32}" + "".join(f"{column:>11}" for column in columns))
     for name, t in tallies.items():
         seconds = [t.longest]
         for values in (t.first, t.all):
             seconds += [statistics.median(values), max(values)] if values else [float("nan")] * 2
-        cells = [t.rounds, t.sent, t.acknowledged, t.repeated, t.replayed, t.refused, t.refused_after, t.cut, t.reads]
+        cells = [t.rounds, t.died, t.sent, t.acknowledged, t.repeated, t.replayed, t.refused, t.refused_after, t.cut, t.reads]
         print(f"{name:<32}" + "".join(f"{cell:>11}" for cell in cells) + "".join(f"{value:>10.2f}s" for value in seconds))
-    print("503 after: those after the fault was over. reads: answers to those who only looked on during it. first move, all on: "
-          "from its end\nto the first acknowledged move, and until every game has one; median of the rounds, and the most.\n")
+    print("died: how often PostgreSQL did. sent, acked: moves. repeated: requests for a move that were sent again; replayed: "
+          "those of them\nwhose first answer was lost. 503 after: those after the fault was over. reads: answers to those who "
+          "only looked on during it.\nfirst move, all on: from its end to the first acknowledged move, and until every game has "
+          "one; median of the rounds, and the most.\n")
 
 
 def binary():

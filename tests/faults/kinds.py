@@ -25,6 +25,7 @@ async def kill_server(stage, number):
 
 async def kill_postgresql(stage, number):
     await stage.cluster.kill()
+    stage.load.tally.died += 1
     # A proxy that accepts what is refused behind it would not be the same.
     stage.back.refuse()
     # Longer than a request waits for a connection, and so short that most get theirs.
@@ -52,13 +53,14 @@ def cut(proxies):
     return strike
 
 
-async def fill_disk(stage, _):
-    """Fills it to the last byte for some seconds."""
+async def fill_disk(stage, number):
+    """Fills it to the last byte for some seconds; in every other round PostgreSQL's log too, without which it cannot live."""
     path, load = os.path.join(stage.cluster.folder, "ballast"), stage.load
     before = load.tally.reads
     with open(path, "wb", buffering=0) as ballast:
         until = time.perf_counter() + 5
         looking = asyncio.ensure_future(load.crowd(8, 5))
+        filling = asyncio.ensure_future(stage.cluster.fill_log()) if number % 2 == 1 else None
         # Again and again: what the database gives back is taken too.
         while time.perf_counter() < until:
             size = 1 << 20
@@ -69,12 +71,14 @@ async def fill_disk(stage, _):
                     size //= 2
             await asyncio.sleep(0.05)
         await looking
-    lived = stage.cluster.is_running()
-    if lived:
+        if filling:
+            await filling
+    if stage.cluster.is_running():
         stage.checks["reads go on while the disk is full"](load.tally.reads > before, "nobody was told anything")
     os.unlink(path)
-    stage.deaths = getattr(stage, "deaths", 0) + (not stage.cluster.is_running())
     if not stage.cluster.is_running():
+        # It had no room for its log; what it was in the midst of then is for its recovery.
+        load.tally.died += 1
         await stage.cluster.start()
     return time.perf_counter()
 

@@ -27,7 +27,7 @@ class Tally:
     def __init__(self):
         self.sent = self.acknowledged = self.repeated = self.replayed = self.cut = self.reads = 0
         self.refused = self.refused_after = 0
-        self.longest, self.first, self.all, self.rounds = 0.0, [], [], 0
+        self.longest, self.first, self.all, self.rounds, self.died = 0.0, [], [], 0, 0
 
 
 class Flying:
