@@ -9,7 +9,7 @@ ARGS ?= --lib --bins --tests
 
 TESTDB := $(CARGO) run --quiet --locked --bin testdb --
 
-.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak openapi sqlx bench
+.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak faults openapi sqlx bench
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -51,6 +51,11 @@ laws: ## play 100,000 games of each ruleset and check that no law breaks; takes 
 soak: setup ## two servers, killed and cut at random, play 200 games, and everything is checked; takes half an hour
 	$(CARGO) build --locked --bin tavola
 	$(TESTDB) python3 tests/soak/soak.py $(SOAK)
+
+# What is named by TAVOLA_BIN is tested as it is; otherwise what has just been built, whatever older builds there are.
+faults: setup ## kill, cut and choke server and database while games are played; needs root for a disk that is full; five to ten minutes
+	$(if $(TAVOLA_BIN),,$(CARGO) build --locked --profile $(PROFILE) --bin tavola)
+	TAVOLA_BIN=$(or $(TAVOLA_BIN),target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/tavola) python3 tests/faults/faults.py $(FAULTS)
 
 openapi: setup ## rewrite openapi/openapi.json from the code
 	@mkdir -p openapi

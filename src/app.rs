@@ -10,6 +10,7 @@ use anyhow::Context;
 use sqlx::postgres::PgConnectOptions;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::config::{Seeding, Settings};
 use crate::embedded::{Durability, Embedded};
@@ -23,8 +24,16 @@ use crate::workers::{accounts, clocks, feed, pruning, statistics, webhooks};
 /// The database of the private cluster.
 const DATABASE: &str = "tavola";
 
-/// How long requests in flight have to finish when the server stops, in seconds.
-const GRACE: u64 = 10;
+/// How long connections of clients have to end when the server stops, in seconds; requests have a little less. Everything together takes less than the ten
+/// seconds after which those who run servers (Docker, say) kill them.
+const GRACE: u64 = 7;
+
+/// How long deliveries to webhooks have to finish, from the same moment. What is given up then is sent again by another server,
+/// or by this one when it runs again.
+const DELIVERY_GRACE: Duration = Duration::from_millis(8_500);
+
+/// How long connections to the database have to end. One that hangs would never.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// How long what is queued for webhooks is gathered before it is claimed together.
 const GATHER: Duration = Duration::from_millis(20);
@@ -132,7 +141,9 @@ impl Database {
     }
 
     async fn close(self) {
-        self.store.close().await;
+        if tokio::time::timeout(CLOSING, self.store.close()).await.is_err() {
+            tracing::warn!("the database does not answer: its connections are dropped");
+        }
         if let Some(cluster) = self.cluster {
             let stopped = tokio::task::spawn_blocking(move || cluster.stop()).await;
             match stopped {
@@ -180,11 +191,14 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         let (addr, handle) = (application.addr(), application.handle());
         let workers = tokio::spawn(work(database.store.clone()));
         let (working, stopped) = oneshot::channel();
-        let delivering = tokio::spawn(deliver(database.store.apart(DELIVERING), sender, stopped));
+        let mut delivering = tokio::spawn(deliver(database.store.apart(DELIVERING), sender, stopped));
         let store = database.store.clone();
+        let (say_when, when) = oneshot::channel();
         let stop = tokio::spawn(async move {
             signals.stop().await;
             tracing::info!("stopping");
+            // Nobody listens only if the server has failed by itself.
+            let _ = say_when.send(Instant::now());
             drop(working);
             // They would last as long as their readers want.
             store.close_streams();
@@ -201,8 +215,10 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         };
         stop.abort();
         workers.abort();
-        // It has been told with the others, and takes no longer than the longest attempt.
-        let _ = delivering.await;
+        let told = when.await.unwrap_or_else(|_| Instant::now());
+        if tokio::time::timeout_at(told + DELIVERY_GRACE, &mut delivering).await.is_err() {
+            delivering.abort();
+        }
         served
     }
     .await;

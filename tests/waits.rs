@@ -19,6 +19,22 @@ impl Drop for Scratch {
 }
 
 #[actix_web::test]
+async fn a_database_that_lets_nobody_in_is_not_available() {
+    let scratch = Scratch(std::env::temp_dir().join(format!("tavola-refuses-{}", std::process::id())));
+    let cluster = Embedded::start(&scratch.0, None, Durability::None).expect("the cluster starts");
+    // As while it is made anew from a back-up.
+    let store = Store::open(cluster.url("restored").parse().unwrap(), 2);
+    let ready = store.is_ready().await;
+    assert!(matches!(ready, Err(StoreError::Unavailable(_))), "{ready:?}");
+    cluster.ensure_database("restored").await.unwrap();
+    store.migrate().await.unwrap();
+    assert!(store.is_ready().await.unwrap());
+
+    store.close().await;
+    cluster.stop().unwrap();
+}
+
+#[actix_web::test]
 async fn a_row_that_stays_locked_holds_no_connection_for_long() {
     let scratch = Scratch(std::env::temp_dir().join(format!("tavola-waits-{}", std::process::id())));
     let cluster = Embedded::start(&scratch.0, None, Durability::None).expect("the cluster starts");

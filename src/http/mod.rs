@@ -36,6 +36,10 @@ use problem::Problem;
 /// How long a request may take, its body's arrival included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long a request may still take when the server stops. Who waits for a database that hangs is told so while there is
+/// somebody to tell them.
+const STOP_TIMEOUT: Duration = Duration::from_secs(6);
+
 /// Headers of answers that scripts of web pages may read, besides those that they always may.
 const EXPOSED: [&str; 9] = [
     "allow",
@@ -192,9 +196,21 @@ async fn finish(
         request.head_mut().method = Method::GET;
     }
     let id = request.extensions().get::<RequestId>().map_or_else(Uuid::now_v7, |id| **id);
-    let answer = match tokio::time::timeout(REQUEST_TIMEOUT, next.call(request)).await {
-        Ok(answer) => answer,
-        Err(_) => Err(Problem::new(Code::Unavailable, "the request took too long").into()),
+    let store = request.app_data::<web::Data<Store>>().cloned();
+    let stopped = async {
+        match store {
+            Some(store) => store.closing().await,
+            None => std::future::pending().await,
+        }
+        tokio::time::sleep(STOP_TIMEOUT).await;
+    };
+    let answer = tokio::select! {
+        biased;
+        answer = tokio::time::timeout(REQUEST_TIMEOUT, next.call(request)) => match answer {
+            Ok(answer) => answer,
+            Err(_) => Err(Problem::new(Code::Unavailable, "the request took too long").into()),
+        },
+        () = stopped => Err(Problem::new(Code::Unavailable, "the server stops").into()),
     };
     // An error that is no answer yet has lost its request: the framework asks it for the answer once more.
     let (request, response) = answer.map_err(|error| problem::Rendered::new(&error, id))?.into_parts();

@@ -53,8 +53,9 @@ pub enum StoreError {
     Corrupt(String),
 }
 
-/// SQLSTATE classes that pass by themselves: connection (08), resources (53), operator intervention (57), serialisation (40).
-const PASSING: [&str; 4] = ["08", "40", "53", "57"];
+/// SQLSTATE classes that pass by themselves: connection (08), resources (53), operator intervention (57), serialisation (40);
+/// and that tell of a database which lets nobody in, as while it is restored or its password is changed (28, 3D).
+const PASSING: [&str; 6] = ["08", "28", "3D", "40", "53", "57"];
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
@@ -62,9 +63,9 @@ impl From<sqlx::Error> for StoreError {
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
             sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
             // 25006: the server has become a read-only standby. 55P03: a lock was not to be had in time. 25P03: the session
-            // was ended because its transaction idled.
+            // was ended because its transaction idled. 58030: a disk could not be read or written.
             sqlx::Error::Database(db) => db.code().is_some_and(|code| {
-                ["25006", "25P03", "55P03"].contains(&&*code) || PASSING.iter().any(|class| code.starts_with(class))
+                ["25006", "25P03", "55P03", "58030"].contains(&&*code) || PASSING.iter().any(|class| code.starts_with(class))
             }),
             _ => false,
         };

@@ -23,7 +23,9 @@ import time
 import uuid
 from datetime import datetime
 
-from wire import Lost, Receiver, Server
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "common"))
+from checks import Check, print_checks  # noqa: E402: found by the line before
+from wire import Lost, Receiver, Server  # noqa: E402
 
 # How long a game may stand still: longer than a clock of 60 s and the time in which it must be noticed.
 STALL = 150.0
@@ -65,19 +67,6 @@ def plans(count, rulesets, players, chance):
         )
         made += 2 if plan.rematch and not plan.called_off else 1
         yield plan
-
-
-class Check:
-    """Something that must hold each time."""
-
-    def __init__(self):
-        self.count, self.faults = 0, []
-
-    def __call__(self, holds, fault):
-        self.count += 1
-        if not holds:
-            self.faults.append(fault() if callable(fault) else fault)
-            print(f"{datetime.now():%H:%M:%S} {self.faults[-1]}"[:2000], file=sys.stderr, flush=True)
 
 
 class Follower:
@@ -658,12 +647,7 @@ class Run:
                 values.sort()
                 marks = [values[int(share * (len(values) - 1))] * 1000 for share in (0.5, 0.95, 1)] if values else []
                 print(f"  {name:<60}" + "".join(f"{mark:>8.1f}" for mark in marks) + f"{len(values):>8}")
-        print(f"{'checks':<62}{'checked':>8}{'failed':>8}")
-        for name, check in self.checks.items():
-            print(f"  {name:<60}{check.count:>8}{len(check.faults):>8}{'' if check.count else '  nothing to check'}")
-            for fault in check.faults[:5]:
-                print(f"      {fault}"[:1000])
-        return all(check.count and not check.faults for check in self.checks.values())
+        return print_checks(self.checks)
 
 
 async def main():

@@ -1,4 +1,4 @@
-"""What the soak test speaks through: servers as processes, HTTP/1.1, streams of events, a receiver of webhooks."""
+"""What scripts speak to servers through: servers as processes, HTTP/1.1, streams of events, a receiver of webhooks."""
 
 import asyncio
 import base64
@@ -43,10 +43,12 @@ def free_port():
 
 
 class Server:
-    """A server process that can be killed and started again, and the connections to it."""
+    """A server process that can be killed and started again, and the connections to it. `settings` are variables of its
+    environment besides the usual ones; `door` is the port to connect to, if it is another than its own: that of a proxy."""
 
-    def __init__(self, name, binary, log):
+    def __init__(self, name, binary, log, settings=None, door=None):
         self.name, self.binary, self.log, self.port = name, binary, log, free_port()
+        self.settings, self.door = settings or {}, door
         self.process, self.idle = None, []
         # The times between which it was up; the last one has no end.
         self.spans = []
@@ -57,6 +59,7 @@ class Server:
             "TAVOLA_ADDR": f"127.0.0.1:{self.port}",
             "TAVOLA_ALLOW_PRIVATE_WEBHOOKS": "true",
             **{f"TAVOLA_LIMIT_{name}": "0" for name in ("TOKEN", "ADDRESS", "MOVES", "REGISTRATIONS")},
+            **self.settings,
         }
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([self.binary], env={**os.environ, **settings}, stdout=log, stderr=log)
@@ -91,7 +94,7 @@ class Server:
             if time.perf_counter() - since < FRESH and not reader.at_eof() and not writer.is_closing():
                 return reader, writer
             writer.transport.abort()
-        return await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
+        return await asyncio.open_connection("127.0.0.1", self.door or self.port, limit=1 << 20)
 
     async def send(self, method, path, token=None, body=None, headers=()):
         """Sends a request; answers the connection on which its answer comes."""
