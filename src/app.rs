@@ -18,13 +18,17 @@ use crate::seeding;
 use crate::store::Store;
 use crate::webhook::Targets;
 use crate::workers::sending::{Sender, Timeouts};
-use crate::workers::{accounts, clocks, feed, pruning, statistics, webhooks};
+use crate::workers::{accounts, clocks, feed, pruning, sampling, statistics, webhooks};
 
 /// The database of the private cluster.
 const DATABASE: &str = "tavola";
 
-/// How long requests in flight have to finish when the server stops, in seconds.
-const GRACE: u64 = 10;
+/// How long requests and deliveries in flight have to finish when the server stops. What stops it, and whoever waits for that,
+/// often has patience for 10 s: some of it is for what comes afterwards.
+const GRACE: Duration = Duration::from_secs(8);
+
+/// How long connections to the database have to end after that.
+const LEAVE: Duration = Duration::from_secs(1);
 
 /// How long what is queued for webhooks is gathered before it is claimed together.
 const GATHER: Duration = Duration::from_millis(20);
@@ -60,7 +64,7 @@ impl Application {
         let server =
             HttpServer::new(move || http::app(store.clone(), document.clone(), limits.clone(), targets.clone()))
                 .listen(listener)?
-                .shutdown_timeout(GRACE)
+                .shutdown_timeout(GRACE.as_secs())
                 // Signals are for `serve`, which has more to stop than this.
                 .disable_signals();
         let server = match workers {
@@ -132,7 +136,10 @@ impl Database {
     }
 
     async fn close(self) {
-        self.store.close().await;
+        // What was broken off may still be at work in the database; with the process it ends there too.
+        if tokio::time::timeout(LEAVE, self.store.close()).await.is_err() {
+            tracing::warn!("connections to the database were broken off");
+        }
         if let Some(cluster) = self.cluster {
             let stopped = tokio::task::spawn_blocking(move || cluster.stop()).await;
             match stopped {
@@ -178,7 +185,8 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         let limits = Limits::new(&settings.limits);
         let application = Application::build(database.store.clone(), limits, targets, listener, workers)?;
         let (addr, handle) = (application.addr(), application.handle());
-        let workers = tokio::spawn(work(database.store.clone()));
+        let metrics = settings.metrics_addr.map(|addr| measure(database.store.clone(), addr)).transpose()?;
+        let workers = tokio::spawn(work(database.store.clone(), metrics.is_some()));
         let (working, stopped) = oneshot::channel();
         let delivering = tokio::spawn(deliver(database.store.apart(DELIVERING), sender, stopped));
         let store = database.store.clone();
@@ -190,7 +198,7 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
             store.close_streams();
             handle.stop(true).await;
         });
-        announce(addr);
+        announce(addr, settings.metrics_addr);
         let now = application.handle();
         let served = tokio::select! {
             served = application.run() => served.map_err(anyhow::Error::from),
@@ -201,8 +209,11 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         };
         stop.abort();
         workers.abort();
-        // It has been told with the others, and takes no longer than the longest attempt.
+        // It has been told with the others, and takes no longer.
         let _ = delivering.await;
+        if let Some(metrics) = metrics {
+            metrics.stop(false).await;
+        }
         served
     }
     .await;
@@ -252,10 +263,13 @@ pub async fn rebuild_stats(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// Tells the person who started the server where everything is.
-fn announce(addr: SocketAddr) {
+fn announce(addr: SocketAddr, metrics: Option<SocketAddr>) {
     println!("Tavola is ready.");
     println!("  API            http://{addr}/v1");
     println!("  documentation  http://{addr}/docs/");
+    if let Some(addr) = metrics {
+        println!("  metrics        http://{addr}/metrics");
+    }
     println!("  first game     see README.md; for instance:");
     println!(
         "    curl -s -X POST http://{addr}/v1/players -H 'Content-Type: application/json' -d '{{\"name\": \"Ada\"}}'"
@@ -263,9 +277,34 @@ fn announce(addr: SocketAddr) {
     println!("Stop with Ctrl-C.");
 }
 
-/// Everything that servers do of themselves, for ever.
-async fn work(store: Store) {
-    tokio::join!(attend(&store), feed::run(&store), prune(&store), count(&store), settle(&store));
+/// Tells metrics on an address of their own.
+fn measure(store: Store, addr: SocketAddr) -> anyhow::Result<ServerHandle> {
+    let listener = TcpListener::bind(addr).with_context(|| format!("cannot tell metrics on {addr}"))?;
+    let server = http::metrics_server(store, listener)?;
+    let handle = server.handle();
+    tokio::spawn(server);
+    Ok(handle)
+}
+
+/// Everything that servers do of themselves, for ever; `measured`: somebody wants to know what is in the database.
+async fn work(store: Store, measured: bool) {
+    let sample = async {
+        if measured {
+            sample(&store).await;
+        }
+    };
+    tokio::join!(attend(&store), feed::run(&store), prune(&store), count(&store), settle(&store), sample);
+}
+
+/// Takes samples for the metrics.
+async fn sample(store: &Store) {
+    loop {
+        let pause = sampling::run_once(store).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "no sample could be taken for the metrics");
+            sampling::INTERVAL
+        });
+        tokio::time::sleep(pause).await;
+    }
 }
 
 /// Keeps the clocks.
@@ -311,8 +350,13 @@ async fn deliver(store: Store, sender: Sender, mut stopped: oneshot::Receiver<In
             () = tokio::time::sleep(webhooks::INTERVAL) => {}
         }
     }
-    worker.settle().await;
-    store.close().await;
+    if tokio::time::timeout(GRACE, worker.settle()).await.is_err() {
+        tracing::warn!("deliveries to webhooks were broken off; they are tried again");
+    }
+    drop(worker);
+    if tokio::time::timeout(LEAVE, store.close()).await.is_err() {
+        tracing::warn!("connections to the database for webhooks were broken off");
+    }
 }
 
 /// Keeps the statistics.

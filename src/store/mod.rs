@@ -22,6 +22,7 @@ mod player_feed;
 mod players;
 mod ratings;
 mod recompute;
+mod sampling;
 mod statistics;
 mod summaries;
 mod tokens;
@@ -36,6 +37,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
 use hub::Hub;
+
+use crate::metrics::Metrics;
 
 pub use bulk::Past;
 pub use commands::{Created, Rematch, Updated};
@@ -66,6 +69,7 @@ const IDLE: Duration = Duration::from_secs(1);
 pub struct Store {
     pool: PgPool,
     hub: Arc<Hub>,
+    metrics: Arc<Metrics>,
 }
 
 impl Store {
@@ -88,14 +92,14 @@ impl Store {
             })
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options);
-        Self { pool, hub: Arc::default() }
+        Self { pool, hub: Arc::default(), metrics: Arc::default() }
     }
 
     /// The same database by connections of its own, at most so many. A connection lives on the runtime that made it: those of
     /// requests end with the threads that serve them, and what goes on a little longer needs others.
     pub fn apart(&self, connections: u32) -> Self {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
-        Self { hub: self.hub.clone(), ..Self::open(options, connections) }
+        Self { hub: self.hub.clone(), metrics: self.metrics.clone(), ..Self::open(options, connections) }
     }
 
     /// Brings the schema up to date.
