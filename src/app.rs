@@ -128,6 +128,8 @@ impl Database {
     async fn prepare(&self) -> anyhow::Result<()> {
         if let Some(cluster) = &self.cluster {
             cluster.ensure_database(DATABASE).await?;
+        } else {
+            self.store.check_sessions().await?;
         }
         self.store.migrate().await.context("the database cannot be brought up to date")?;
         // Before anybody can be late: time in which no server ran is given back.
