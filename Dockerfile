@@ -24,6 +24,7 @@ COPY LICENSE-MIT LICENSE-APACHE /usr/share/doc/tavola/
 USER 10001:10001
 WORKDIR /
 ENV TAVOLA_ADDR=0.0.0.0:8080
+# Metrics are told if TAVOLA_METRICS_ADDR says where, which is for a network of the operator's own.
 EXPOSE 8080
 
 # Bash opens the connection itself, which spares an HTTP client in the image.

@@ -9,7 +9,7 @@ ARGS ?= --lib --bins --tests
 
 TESTDB := $(CARGO) run --quiet --locked --bin testdb --
 
-.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak faults openapi sqlx bench
+.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak faults pgbouncer openapi sqlx bench
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -67,3 +67,7 @@ sqlx: setup ## rewrite .sqlx, what the compiler knows about the queries, after a
 
 bench: setup ## measure the engine: decisions, views, snapshots of every ruleset; takes a minute after the build
 	$(CARGO) bench --locked --bench engine
+
+pgbouncer: setup ## servers behind a real PgBouncer: work in session mode, refuse the others; needs the program pgbouncer
+	$(CARGO) build --locked --bin tavola
+	$(TESTDB) python3 tests/pgbouncer/run.py

@@ -19,7 +19,7 @@ use crate::seeding;
 use crate::store::Store;
 use crate::webhook::Targets;
 use crate::workers::sending::{Sender, Timeouts};
-use crate::workers::{accounts, clocks, feed, pruning, statistics, webhooks};
+use crate::workers::{accounts, clocks, feed, pruning, sampling, statistics, webhooks};
 
 /// The database of the private cluster.
 const DATABASE: &str = "tavola";
@@ -133,6 +133,8 @@ impl Database {
     async fn prepare(&self) -> anyhow::Result<()> {
         if let Some(cluster) = &self.cluster {
             cluster.ensure_database(DATABASE).await?;
+        } else {
+            self.store.check_sessions().await?;
         }
         self.store.migrate().await.context("the database cannot be brought up to date")?;
         // Before anybody can be late: time in which no server ran is given back.
@@ -189,7 +191,8 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         let limits = Limits::new(&settings.limits);
         let application = Application::build(database.store.clone(), limits, targets, listener, workers)?;
         let (addr, handle) = (application.addr(), application.handle());
-        let workers = tokio::spawn(work(database.store.clone()));
+        let metrics = settings.metrics_addr.map(|addr| measure(database.store.clone(), addr)).transpose()?;
+        let workers = tokio::spawn(work(database.store.clone(), metrics.is_some()));
         let (working, stopped) = oneshot::channel();
         let mut delivering = tokio::spawn(deliver(database.store.apart(DELIVERING), sender, stopped));
         let store = database.store.clone();
@@ -204,7 +207,7 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
             store.close_streams();
             handle.stop(true).await;
         });
-        announce(addr);
+        announce(addr, settings.metrics_addr);
         let now = application.handle();
         let served = tokio::select! {
             served = application.run() => served.map_err(anyhow::Error::from),
@@ -218,6 +221,10 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         let told = when.await.unwrap_or_else(|_| Instant::now());
         if tokio::time::timeout_at(told + DELIVERY_GRACE, &mut delivering).await.is_err() {
             delivering.abort();
+            tracing::warn!("deliveries to webhooks were broken off; they are tried again");
+        }
+        if let Some(metrics) = metrics {
+            metrics.stop(false).await;
         }
         served
     }
@@ -268,10 +275,13 @@ pub async fn rebuild_stats(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// Tells the person who started the server where everything is.
-fn announce(addr: SocketAddr) {
+fn announce(addr: SocketAddr, metrics: Option<SocketAddr>) {
     println!("Tavola is ready.");
     println!("  API            http://{addr}/v1");
     println!("  documentation  http://{addr}/docs/");
+    if let Some(addr) = metrics {
+        println!("  metrics        http://{addr}/metrics");
+    }
     println!("  first game     see README.md; for instance:");
     println!(
         "    curl -s -X POST http://{addr}/v1/players -H 'Content-Type: application/json' -d '{{\"name\": \"Ada\"}}'"
@@ -279,9 +289,34 @@ fn announce(addr: SocketAddr) {
     println!("Stop with Ctrl-C.");
 }
 
-/// Everything that servers do of themselves, for ever.
-async fn work(store: Store) {
-    tokio::join!(attend(&store), feed::run(&store), prune(&store), count(&store), settle(&store));
+/// Tells metrics on an address of their own.
+fn measure(store: Store, addr: SocketAddr) -> anyhow::Result<ServerHandle> {
+    let listener = TcpListener::bind(addr).with_context(|| format!("cannot tell metrics on {addr}"))?;
+    let server = http::metrics_server(store, listener)?;
+    let handle = server.handle();
+    tokio::spawn(server);
+    Ok(handle)
+}
+
+/// Everything that servers do of themselves, for ever; `measured`: somebody wants to know what is in the database.
+async fn work(store: Store, measured: bool) {
+    let sample = async {
+        if measured {
+            sample(&store).await;
+        }
+    };
+    tokio::join!(attend(&store), feed::run(&store), prune(&store), count(&store), settle(&store), sample);
+}
+
+/// Takes samples for the metrics.
+async fn sample(store: &Store) {
+    loop {
+        let pause = sampling::run_once(store).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "no sample could be taken for the metrics");
+            sampling::INTERVAL
+        });
+        tokio::time::sleep(pause).await;
+    }
 }
 
 /// Keeps the clocks.

@@ -151,6 +151,11 @@ pub struct Settings {
     /// Address and port to listen on
     #[arg(long, env = "TAVOLA_ADDR", default_value = "127.0.0.1:8080")]
     pub addr: SocketAddr,
+    /// Address and port to tell metrics on, for Prometheus (GET /metrics); without it there are none
+    ///
+    /// They are for those who operate the server: do not publish the address.
+    #[arg(long, env = "TAVOLA_METRICS_ADDR")]
+    pub metrics_addr: Option<SocketAddr>,
     /// Where the private cluster lives
     #[arg(long, env = "TAVOLA_DATA_DIR", default_value = "./data")]
     pub data_dir: PathBuf,

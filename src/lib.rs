@@ -2,7 +2,7 @@
 //!
 //! Layers, each importing only those before it: [`rulesets`] (pure rules) ← [`game`] (the pure life of one game) ←
 //! [`store`] (the only SQL) ← [`http`] (the API) and [`workers`] ← [`app`] (composition). `tests/layers.rs` checks it.
-//! [`webhook`], below [`store`], is what webhooks are made of. [`simulate`], a command of its own, stands on the rulesets alone;
+//! [`webhook`], below [`store`], is what webhooks are made of; [`metrics`], below it too, is what a server counts of itself. [`simulate`], a command of its own, stands on the rulesets alone;
 //! [`seeding`], another, on game and store.
 //! [`recompute`], another one, on [`store`].
 
@@ -11,6 +11,7 @@ pub mod config;
 pub mod embedded;
 pub mod game;
 pub mod http;
+pub mod metrics;
 pub mod recompute;
 #[macro_use]
 pub mod rulesets;

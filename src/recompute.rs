@@ -86,6 +86,7 @@ pub async fn run(settings: &Recomputation, out: &mut impl Write) -> anyhow::Resu
     let Some(url) = &settings.database_url else { bail!("name an export, or the database in DATABASE_URL") };
     let options: PgConnectOptions = url.parse().context("DATABASE_URL cannot be read")?;
     let store = Store::open(options, 1);
+    store.check_sessions().await?;
     ensure!(store.is_ready().await?, "the database lacks migrations: run `tavola migrate`");
     let games = store.recompute_ratings(!settings.check, |difference| differences.tell(&difference.0)).await?;
     store.close().await;

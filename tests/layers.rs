@@ -30,6 +30,7 @@ const IMPURE: &[&str] = &[
     "clap",
     "tracing",
     "anyhow",
+    "prometheus",
     "std::time",
     "std::env",
     "std::fs",
@@ -47,18 +48,23 @@ const SQL: &[&str] = &["sqlx"];
 const LAYERS: &[Layer] = &[
     Layer {
         place: "rulesets/",
-        modules: &["game", "store", "http", "workers", "app", "config", "embedded", "telemetry"],
+        modules: &["game", "store", "http", "workers", "app", "config", "embedded", "metrics", "telemetry"],
         foreign: IMPURE,
     },
     Layer {
         place: "game/",
-        modules: &["store", "http", "workers", "app", "config", "embedded", "telemetry"],
+        modules: &["store", "http", "workers", "app", "config", "embedded", "metrics", "telemetry"],
         foreign: IMPURE,
     },
     Layer {
         place: "webhook/",
-        modules: &["store", "http", "workers", "app", "config", "embedded", "telemetry"],
+        modules: &["store", "http", "workers", "app", "config", "embedded", "metrics", "telemetry"],
         foreign: &["actix_web", "sqlx", "reqwest"],
+    },
+    Layer {
+        place: "metrics.rs",
+        modules: &["webhook", "store", "http", "workers", "app", "config", "embedded", "telemetry"],
+        foreign: &["actix_web", "sqlx", "tokio"],
     },
     Layer { place: "store/", modules: &["http", "workers", "app", "embedded"], foreign: WEB },
     Layer { place: "http/", modules: &["workers", "app", "embedded"], foreign: SQL },
@@ -327,6 +333,8 @@ fn planted_violations_are_found() {
         ("workers/clocks.rs", "use super::super::http::sse;"),
         ("webhook/target.rs", "use crate::store::Store;"),
         ("workers/mod.rs", "let app: crate::app::App;"),
+        ("game/mod.rs", "use crate::metrics::Metrics;"),
+        ("metrics.rs", "use crate::store::Store;"),
     ] {
         assert!(finds(file, source), "{file}: {source}");
     }

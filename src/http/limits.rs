@@ -37,7 +37,7 @@ use governor::{Quota, RateLimiter};
 use super::problem::{Code, Problem};
 use super::{Document, auth};
 use crate::config::LimitSettings;
-use crate::store::TokenHash;
+use crate::store::{Store, TokenHash};
 
 /// The headers that tell of budgets.
 pub const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -312,6 +312,7 @@ impl Limits {
 
 /// The layer that refuses what is too much, before anything is done for it, and tells how much is left.
 pub async fn limit(
+    store: web::Data<Store>,
     limits: web::Data<Limits>,
     document: web::Data<Document>,
     request: ServiceRequest,
@@ -325,6 +326,7 @@ pub async fn limit(
     let asker = limits.asker(&request, &path);
     let mut draws = limits.admit(&asker);
     if let Some(refusal) = draws.refusal() {
+        store.metrics().refusals.with_label_values(&[refusal.name]).inc();
         let mut response = refused(refusal);
         draws.tell(response.headers_mut());
         // Not by `into_response`, which forgets the problem that the outermost layer writes the body from.

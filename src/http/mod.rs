@@ -5,6 +5,7 @@ mod dto;
 mod examples;
 mod language;
 mod limits;
+mod metrics;
 pub mod openapi;
 mod problem;
 mod request;
@@ -22,7 +23,7 @@ use actix_web::http::header::{self, HeaderMap};
 use actix_web::middleware::{Compress, Next, from_fn};
 use actix_web::{App, HttpMessage, HttpRequest, HttpResponse, web};
 use serde_json::Value;
-use tracing_actix_web::{DefaultRootSpanBuilder, RequestId, RootSpanBuilder, TracingLogger};
+use tracing_actix_web::{RequestId, RootSpanBuilder, TracingLogger};
 use utoipa_actix_web::AppExt;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 use uuid::Uuid;
@@ -30,6 +31,7 @@ use uuid::Uuid;
 use crate::store::Store;
 use crate::webhook::Targets;
 pub use limits::Limits;
+pub use metrics::server as metrics_server;
 pub use problem::Code;
 use problem::Problem;
 
@@ -127,11 +129,13 @@ pub fn app(
         InitError = (),
     >,
 > {
+    let requests = metrics::Requests::new(&document, store.metrics().requests.clone());
     let (app, _) = App::new().into_utoipa_app().configure(routes::configure).split_for_parts();
     app.app_data(store)
         .app_data(document)
         .app_data(limits)
         .app_data(targets)
+        .app_data(web::Data::new(requests))
         .app_data(web::PayloadConfig::new(request::BODY_LIMIT))
         .service(web::redirect("/docs", "/docs/"))
         .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("/openapi.json").try_it_out_enabled(true)))
@@ -147,10 +151,12 @@ pub fn app(
                 .max_age(86_400),
         )
         .wrap(from_fn(finish))
+        .wrap(from_fn(metrics::measure))
         .wrap(TracingLogger::<Span>::new())
 }
 
-/// What the log says of a request: no query and no invite code, which opens a private game to whoever reads it.
+/// What the log says of a request, in all lines about it: no query and no invite code, which opens a private game to whoever
+/// reads it. How it was answered is told by [`metrics::measure`].
 struct Span;
 
 impl RootSpanBuilder for Span {
@@ -159,22 +165,19 @@ impl RootSpanBuilder for Span {
         tracing::info_span!(
             "HTTP request",
             http.method = %request.method(),
-            http.path = %logged_path(request.path()),
-            http.status_code = tracing::field::Empty,
-            exception.message = tracing::field::Empty,
-            exception.details = tracing::field::Empty,
+            http.path = %logged_path(request.path(), request.match_info().as_str()),
             request_id = %id,
         )
     }
 
-    fn on_request_end<B: MessageBody>(span: tracing::Span, outcome: &Result<ServiceResponse<B>, actix_web::Error>) {
-        DefaultRootSpanBuilder::on_request_end(span, outcome);
-    }
+    fn on_request_end<B: MessageBody>(_: tracing::Span, _: &Result<ServiceResponse<B>, actix_web::Error>) {}
 }
 
-fn logged_path(path: &str) -> &str {
+/// A path as it was sent, unless the routes see an invite code in it. They read it unescaped, which is not for a log: it can have
+/// ends of lines.
+fn logged_path<'a>(sent: &'a str, seen: &str) -> &'a str {
     const INVITES: &str = "/v1/invites/";
-    if path.starts_with(INVITES) { INVITES } else { path }
+    if seen.starts_with(INVITES) { INVITES } else { sent }
 }
 
 /// The answer where no operation is registered: the path may exist with other methods.
@@ -187,6 +190,7 @@ async fn nothing_here(request: HttpRequest, document: web::Data<Document>) -> Ht
 
 /// The outermost layer: ends requests that take too long, gives every error its form and every answer its request's id.
 async fn finish(
+    store: web::Data<Store>,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
@@ -196,12 +200,8 @@ async fn finish(
         request.head_mut().method = Method::GET;
     }
     let id = request.extensions().get::<RequestId>().map_or_else(Uuid::now_v7, |id| **id);
-    let store = request.app_data::<web::Data<Store>>().cloned();
     let stopped = async {
-        match store {
-            Some(store) => store.closing().await,
-            None => std::future::pending().await,
-        }
+        store.closing().await;
         tokio::time::sleep(STOP_TIMEOUT).await;
     };
     let answer = tokio::select! {
@@ -213,10 +213,18 @@ async fn finish(
         () = stopped => Err(Problem::new(Code::Unavailable, "the server stops").into()),
     };
     // An error that is no answer yet has lost its request: the framework asks it for the answer once more.
-    let (request, response) = answer.map_err(|error| problem::Rendered::new(&error, id))?.into_parts();
+    let count = |problem: &Problem| store.metrics().problems.with_label_values(&[problem.code.as_str()]).inc();
+    let rendered = |error: actix_web::Error| {
+        let problem = problem::of_error(Some(&error), error.as_response_error().status_code());
+        count(&problem);
+        problem::Rendered::new(problem, id)
+    };
+    let (request, response) = answer.map_err(rendered)?.into_parts();
     let status = response.status();
     let mut response = if status.is_client_error() || status.is_server_error() {
-        problem::render(&problem::of_error(response.error(), status), id, response.headers())
+        let problem = problem::of_error(response.error(), status);
+        count(&problem);
+        problem::render(&problem, id, response.headers())
     } else {
         response.map_into_boxed_body()
     };
@@ -289,8 +297,10 @@ mod tests {
 
     #[test]
     fn the_log_does_not_tell_invite_codes() {
-        assert_eq!(logged_path("/v1/invites/5f0c6f4b7a1f4f0e9d3d5f9b"), "/v1/invites/");
-        assert_eq!(logged_path("/v1/games"), "/v1/games");
+        for sent in ["/v1/invites/5f0c6f4b7a1f4f0e9d3d5f9b", "/v1/%69nvites/5f0c6f4b7a1f4f0e9d3d5f9b"] {
+            assert_eq!(logged_path(sent, "/v1/invites/5f0c6f4b7a1f4f0e9d3d5f9b"), "/v1/invites/");
+        }
+        assert_eq!(logged_path("/v1/%0Agames", "/v1/\ngames"), "/v1/%0Agames");
     }
 
     #[test]

@@ -394,9 +394,9 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// The problem that an error stands for.
-    pub fn new(error: &actix_web::Error, instance: Uuid) -> Self {
-        Self { problem: of_error(Some(error), error.as_response_error().status_code()), instance }
+    /// A problem on its way.
+    pub fn new(problem: Problem, instance: Uuid) -> Self {
+        Self { problem, instance }
     }
 }
 

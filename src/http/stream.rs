@@ -6,12 +6,15 @@ use std::time::Duration;
 use actix_web::http::header::{self, ContentEncoding};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::stream;
+use prometheus::IntGauge;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::dto::EventOut;
 use super::problem::Problem;
+use crate::game::EventKind;
+use crate::metrics::Metrics;
 use crate::store::{Store, Watch};
 
 /// How often a stream says that it is alive.
@@ -84,9 +87,11 @@ pub trait Source: 'static {
 pub async fn answer(store: &Store, form: Form, watch: Watch, mut source: impl Source) -> Result<HttpResponse, Problem> {
     let first = source.next().await?;
     let (sender, receiver) = mpsc::channel(ROOM);
-    let closing = store.closing();
+    let (closing, metrics) = (store.closing(), store.clone());
+    let open = Open::new(store);
     actix_web::rt::spawn(async move {
-        let run = run(form, watch, source, first, &sender);
+        let _open = open;
+        let run = run(form, watch, source, first, &sender, metrics.metrics());
         tokio::select! {
             () = run => {}
             // The reader has gone.
@@ -116,6 +121,7 @@ async fn run(
     mut source: impl Source,
     mut events: Vec<EventOut>,
     sender: &mpsc::Sender<web::Bytes>,
+    metrics: &Metrics,
 ) {
     let start = Instant::now();
     let mut heartbeat = interval_at(start + HEARTBEAT, HEARTBEAT);
@@ -125,7 +131,10 @@ async fn run(
     loop {
         let none_left = events.is_empty();
         for event in &events {
-            if send(sender, form.frame(event)).await.is_err() {
+            if event.r#type == EventKind::Resync {
+                metrics.resyncs.inc();
+            }
+            if !send(sender, form.frame(event), metrics).await {
                 return;
             }
         }
@@ -135,7 +144,7 @@ async fn run(
                 () = watch.woken() => {}
                 _ = look.tick() => {}
                 _ = heartbeat.tick() => {
-                    if send(sender, form.heartbeat().to_owned()).await.is_err() {
+                    if !send(sender, form.heartbeat().to_owned(), metrics).await {
                         return;
                     }
                 }
@@ -151,6 +160,29 @@ async fn run(
     }
 }
 
-async fn send(sender: &mpsc::Sender<web::Bytes>, text: String) -> Result<(), SendTimeoutError<web::Bytes>> {
-    sender.send_timeout(text.into(), PATIENCE).await
+/// Hands something on to the reader; answers whether they may get more.
+async fn send(sender: &mpsc::Sender<web::Bytes>, text: String, metrics: &Metrics) -> bool {
+    let sent = sender.send_timeout(text.into(), PATIENCE).await;
+    if matches!(sent, Err(SendTimeoutError::Timeout(_))) {
+        metrics.cut_off.inc();
+    }
+    sent.is_ok()
+}
+
+/// A stream that counts as open as long as this lives.
+struct Open(IntGauge);
+
+impl Open {
+    fn new(store: &Store) -> Self {
+        let metrics = store.metrics();
+        metrics.streams_opened.inc();
+        metrics.streams.inc();
+        Self(metrics.streams.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }

@@ -80,6 +80,17 @@ pub enum Verdict {
     Gone,
 }
 
+impl Verdict {
+    /// The word in metrics.
+    fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Delivered => "delivered",
+            Verdict::Failed { .. } => "failed",
+            Verdict::Gone => "gone",
+        }
+    }
+}
+
 /// A row of `webhook_deliveries`.
 struct Row {
     id: Uuid,
@@ -279,6 +290,7 @@ impl Store {
     /// # Errors
     /// The database fails.
     pub async fn record_attempt(&self, due: &Due, outcome: &Outcome) -> Result<(), StoreError> {
+        self.metrics.attempts.with_label_values(&[outcome.verdict.as_str()]).inc();
         let (id, webhook) = (due.message.id, due.message.webhook_id);
         let mut transaction = self.pool.begin().await?;
         // First of all, as whoever deletes a webhook does: otherwise each could wait for the other.
@@ -335,6 +347,9 @@ impl Store {
             give_up(&mut transaction, webhook).await?;
         }
         transaction.commit().await?;
+        if disabled == Some(true) {
+            self.metrics.disabled.inc();
+        }
         Ok(())
     }
 

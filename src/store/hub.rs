@@ -115,6 +115,7 @@ impl Store {
 
     /// Tells everybody, here and at other servers, of a change that is committed.
     pub(super) fn announce(&self, game: &Game, change: &Change) {
+        self.metrics.changed(game, change);
         let seated = game.seats.iter().map(|taken| taken.player.id);
         let invited = game.invitations.iter().map(|kept| kept.player.id);
         // Who has just left, or is not invited any more, also hears of it.

@@ -22,6 +22,8 @@ mod player_feed;
 mod players;
 mod ratings;
 mod recompute;
+mod sampling;
+mod sessions;
 mod statistics;
 mod summaries;
 mod tokens;
@@ -38,6 +40,8 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use hub::Hub;
 
+use crate::metrics::Metrics;
+
 pub use bulk::Past;
 pub use commands::{Created, Rematch, Updated};
 pub use deliveries::{Attempt, Delivery, DeliveryPlace, Due, Outcome, Verdict};
@@ -52,6 +56,7 @@ pub use player_feed::{AccountEvent, FeedCursor, FeedKey, FeedPage};
 pub use players::{Profile, Registered};
 pub use ratings::{CurrentRating, Leader, LeaderPage, LeaderPlace, RatedPlayer, RatingChange};
 pub use recompute::Difference;
+pub use sessions::SessionsError;
 pub use statistics::{EndCount, MOST_MONTHS, MOST_OPPONENTS, PlayerStatistics, Results, RulesetStatistics};
 pub use tokens::{Bearer, Issued, MOST_TOKENS, NewToken, Scope, Scopes, Token, TokenHash, TokenName};
 pub use turns::{TimeKey, TimePage};
@@ -67,6 +72,7 @@ const IDLE: Duration = Duration::from_secs(1);
 pub struct Store {
     pool: PgPool,
     hub: Arc<Hub>,
+    metrics: Arc<Metrics>,
 }
 
 impl Store {
@@ -89,14 +95,14 @@ impl Store {
             })
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options);
-        Self { pool, hub: Arc::default() }
+        Self { pool, hub: Arc::default(), metrics: Arc::default() }
     }
 
     /// The same database by connections of its own, at most so many. A connection lives on the runtime that made it: those of
     /// requests end with the threads that serve them, and what goes on a little longer needs others.
     pub fn apart(&self, connections: u32) -> Self {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
-        Self { hub: self.hub.clone(), ..Self::open(options, connections) }
+        Self { hub: self.hub.clone(), metrics: self.metrics.clone(), ..Self::open(options, connections) }
     }
 
     /// Brings the schema up to date.

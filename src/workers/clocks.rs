@@ -14,6 +14,7 @@ pub const INTERVAL: Duration = Duration::from_secs(1);
 /// The database fails; what was done until then stays done.
 pub async fn run_once(store: &Store) -> Result<u64, StoreError> {
     if let Some(silence) = store.beat().await? {
+        store.metrics().credited.inc_by(silence.as_seconds_f64());
         tracing::warn!(
             seconds = silence.whole_seconds(),
             "no server ran for a while: deadlines are put off by as long"

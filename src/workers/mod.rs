@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod clocks;
 pub mod feed;
 pub mod pruning;
+pub mod sampling;
 pub mod sending;
 pub mod statistics;
 pub mod webhooks;

@@ -1,0 +1,50 @@
+//! What operators want to know of the whole database, looked up now and then and never for a request.
+
+use std::time::Instant;
+
+use super::{Store, StoreError};
+use crate::metrics::{Metrics, Pool, Sample};
+use crate::rulesets::registry::RulesetId;
+
+impl Store {
+    /// What this server counts.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// The pool as it is now.
+    pub fn connections(&self) -> Pool {
+        let (size, idle) = (self.pool.size() as usize, self.pool.num_idle());
+        Pool { idle, in_use: size.saturating_sub(idle), most: self.pool.options().get_max_connections() }
+    }
+
+    /// Looks up what a sample has. Live games are counted by an index of which only their part is read: this takes as long as
+    /// there are games going on, however many have ended.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn sample(&self) -> Result<Sample, StoreError> {
+        let begun = Instant::now();
+        let mut connection = self.pool.acquire().await?;
+        let acquired = begun.elapsed();
+        let slugs: Vec<&str> = RulesetId::ALL.iter().map(|ruleset| ruleset.meta().slug).collect();
+        let counts: Vec<(String, String, i64)> = sqlx::query_as(
+            "select r.ruleset, s.status, n.count
+             from unnest($1::text[]) as r (ruleset) cross join (values ('open'), ('active')) as s (status)
+             cross join lateral (select count(*) from games g where g.ruleset = r.ruleset and g.status = s.status) as n",
+        )
+        .bind(&slugs)
+        .fetch_all(&mut *connection)
+        .await?;
+        // Both by the first entry of an index.
+        let (clock_delay, webhook_delay): (f64, f64) = sqlx::query_as(
+            "select coalesce(greatest(extract(epoch from clock_time() - (select min(due_at) from positions)), 0), 0)::float8,
+                    coalesce(greatest(extract(epoch from now() - (select min(next_attempt_at) from webhook_deliveries)), 0), 0)::float8",
+        )
+        .fetch_one(&mut *connection)
+        .await?;
+        let games =
+            counts.into_iter().filter_map(|(slug, status, count)| Some((RulesetId::from_slug(&slug)?, status, count)));
+        Ok(Sample { acquired, games: games.collect(), clock_delay, webhook_delay })
+    }
+}
