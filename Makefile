@@ -9,7 +9,7 @@ ARGS ?= --lib --bins --tests
 
 TESTDB := $(CARGO) run --quiet --locked --bin testdb --
 
-.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak openapi sqlx bench
+.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak openapi sqlx bench clients
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -51,6 +51,9 @@ laws: ## play 100,000 games of each ruleset and check that no law breaks; takes 
 soak: setup ## two servers, killed and cut at random, play 200 games, and everything is checked; takes half an hour
 	$(CARGO) build --locked --bin tavola
 	$(TESTDB) python3 tests/soak/soak.py $(SOAK)
+
+clients: setup ## generate clients in three languages and play every ruleset with each; CLIENTS='python' picks some
+	sh clients/run.sh $(CLIENTS)
 
 openapi: setup ## rewrite openapi/openapi.json from the code
 	@mkdir -p openapi

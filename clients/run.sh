@@ -108,7 +108,7 @@ typescript() {
 }
 
 install_python() {
-    python3 -m venv venv && venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+    python3 -m venv venv && venv/bin/pip install --quiet --no-compile --disable-pip-version-check -r requirements.txt
 }
 
 python() {

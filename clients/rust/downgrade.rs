@@ -56,6 +56,8 @@ fn downgrade_schema(schema: &mut Value) -> Result<(), String> {
     }
     // 3.0 has nothing for names; they stay strings.
     words.remove("propertyNames");
+    // The server fills defaults in. progenitor would do so in answers too, where what is missing has its reasons.
+    words.remove("default");
     if let Some(value) = words.remove("const") {
         words.insert("enum".into(), json!([value]));
     }
