@@ -162,6 +162,34 @@ fn every_operation_is_told_of_in_full() {
     assert!(ids.len() >= 19);
 }
 
+/// Generated clients match on codes by name.
+#[test]
+fn codes_of_errors_are_named() {
+    let document = openapi::document();
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["Problem"]["properties"]["code"]["$ref"], "#/components/schemas/ProblemCode");
+    let codes = schemas["ProblemCode"]["enum"].as_array().unwrap();
+    for (path, method, operation) in operations(&document) {
+        for response in operation["responses"].as_object().unwrap().values() {
+            let examples = response["content"]["application/problem+json"]["examples"].as_object();
+            for (name, example) in examples.into_iter().flatten() {
+                assert!(codes.contains(&example["value"]["code"]), "{method} {path}: {name}");
+            }
+        }
+    }
+    // No operation lists what every path can answer.
+    assert!(codes.contains(&"method-not-allowed".into()) && codes.contains(&"internal".into()));
+}
+
+/// Some generators take an object of which nothing is told for one that is always empty.
+#[test]
+fn objects_tell_what_they_hold() {
+    walk(&openapi::document(), &mut |schema| {
+        let tells = ["properties", "additionalProperties"].iter().any(|word| schema.contains_key(*word));
+        assert!(schema.get("type").is_none_or(|name| name != "object") || tells, "{schema:?}");
+    });
+}
+
 /// A property without a word about it is left to be guessed; codes and the like that are named in full are not.
 #[test]
 fn bodies_have_examples_or_types_that_need_none() {

@@ -4,6 +4,8 @@
 //! a discriminator, every operation's errors are listed with an example for each code, and the scope that it declares
 //! (`security(("token" = ["play"]))`) is told in words.
 
+mod forms;
+
 use actix_web::App;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -146,6 +148,8 @@ pub fn document() -> Value {
     let mut document = serde_json::to_value(collected).unwrap_or_default();
     hoist_unions(&mut document);
     finish_schemas(&mut document);
+    forms::name_codes(&mut document);
+    forms::open_objects(&mut document);
     drop_orphans(&mut document);
     complete_operations(&mut document);
     document
