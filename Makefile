@@ -9,7 +9,7 @@ ARGS ?= --lib --bins --tests
 
 TESTDB := $(CARGO) run --quiet --locked --bin testdb --
 
-.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak faults pgbouncer clients openapi sqlx bench
+.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak faults pgbouncer clients openapi sqlx bench bench-load
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -56,6 +56,7 @@ soak: setup ## two servers, killed and cut at random, play 200 games, and everyt
 faults: setup ## kill, cut and choke server and database while games are played; needs root for a disk that is full; five to ten minutes
 	$(if $(TAVOLA_BIN),,$(CARGO) build --locked --profile $(PROFILE) --bin tavola)
 	TAVOLA_BIN=$(or $(TAVOLA_BIN),target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/tavola) python3 tests/faults/faults.py $(FAULTS)
+
 clients: setup ## generate clients in three languages and play every ruleset with each; CLIENTS='python' picks some
 	sh clients/run.sh $(CLIENTS)
 
@@ -69,6 +70,9 @@ sqlx: setup ## rewrite .sqlx, what the compiler knows about the queries, after a
 
 bench: setup ## measure the engine: decisions, views, snapshots of every ruleset; takes a minute after the build
 	$(CARGO) bench --locked --bench engine
+
+bench-load: setup ## play over HTTP against a server, with pgbench beside it; takes eight minutes after the build; LOAD='--clients 16'
+	$(CARGO) bench --locked --bench load -- $(LOAD)
 
 pgbouncer: setup ## servers behind a real PgBouncer: work in session mode, refuse the others; needs the program pgbouncer
 	$(CARGO) build --locked --bin tavola

@@ -190,8 +190,10 @@ async fn measure(bench: &Bench) -> anyhow::Result<()> {
             }
         }
         report::moves(&rows);
-        let trips = relay::round_trips(bench, &mut tables).await?;
-        println!("\nRound trips to the database a move: {trips:.2}.\n");
+        let (trips, others) = relay::round_trips(bench, &mut tables).await?;
+        println!(
+            "Round trips to the database a move: {trips:.2}; what the server asks of itself, {others:.1} a second, is not in it.\n"
+        );
     }
     if bench.measures("mix") {
         for &clients in &options.clients {

@@ -162,7 +162,7 @@ async fn play_at(
         let began = Instant::now();
         table.step(&mut client, &mut chance).await?;
         moves.push(began.elapsed().as_secs_f64() * 1e3);
-        if table.state.to_act().is_none() {
+        if table.is_over() {
             tables.swap_remove(place);
         }
     }
@@ -170,6 +170,10 @@ async fn play_at(
 }
 
 impl Table {
+    pub fn is_over(&self) -> bool {
+        self.state.to_act().is_none()
+    }
+
     /// The token of whoever is to move.
     fn bearer(&self) -> anyhow::Result<&str> {
         let seat = self.state.to_act().context("a game that is over")?;

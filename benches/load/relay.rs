@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rand::SeedableRng;
@@ -14,11 +15,14 @@ use crate::client::Client;
 use crate::players::Table;
 
 /// Moves that are played through the relay; first some whose connections and statements are new.
-const MOVES: u64 = 500;
+const MOVES: usize = 500;
+/// For how long the server is watched with nothing to do.
+const IDLE: Duration = Duration::from_secs(5);
 
-/// Round trips to the database a move, by the messages that ask it to answer (PostgreSQL's protocol, 55.2: Sync and Query).
-/// What the server asks of itself meanwhile is counted with them.
-pub async fn round_trips(bench: &Bench, tables: &mut [Table]) -> anyhow::Result<f64> {
+/// Round trips to the database a move, and those a second that the server makes when nothing is asked, by the messages that ask
+/// the database to answer (PostgreSQL's protocol, 55.2: Sync and Query). What servers tell each other of changes, some
+/// milliseconds later and many together when there are many, is with the moves.
+pub async fn round_trips(bench: &Bench, tables: &mut Vec<Table>) -> anyhow::Result<(f64, f64)> {
     let url = bench.url();
     let options: sqlx::postgres::PgConnectOptions = url.parse()?;
     let socket = options.get_socket().context("the cluster listens on a socket")?.join(".s.PGSQL.5432");
@@ -36,18 +40,25 @@ pub async fn round_trips(bench: &Bench, tables: &mut [Table]) -> anyhow::Result<
         bench.serve(&format!("postgres://postgres@127.0.0.1:{port}/tavola?sslmode=disable")).await?;
     let mut client = Client::connect(addr).await?;
     let mut chance = StdRng::seed_from_u64(0);
-    let mut before = 0;
+    let count = || asked.load(Ordering::Relaxed) as f64;
+    let (mut began, mut before) = (Instant::now(), 0.0);
     for number in 0..2 * MOVES {
         if number == MOVES {
-            before = asked.load(Ordering::Relaxed);
+            (began, before) = (Instant::now(), count());
         }
-        let place = number as usize % tables.len();
+        let place = number % tables.len();
         tables[place].step(&mut client, &mut chance).await?;
+        if tables[place].is_over() {
+            tables.swap_remove(place);
+        }
     }
-    let trips = (asked.load(Ordering::Relaxed) - before) as f64 / MOVES as f64;
+    let (seconds, trips) = (began.elapsed().as_secs_f64(), count() - before);
+    let before = count();
+    tokio::time::sleep(IDLE).await;
+    let others = (count() - before) / IDLE.as_secs_f64();
     drop(server);
     relaying.abort();
-    Ok(trips)
+    Ok(((trips - others * seconds) / MOVES as f64, others))
 }
 
 async fn relay(client: TcpStream, server: UnixStream, asked: Arc<AtomicU64>) -> std::io::Result<()> {
