@@ -65,7 +65,8 @@ impl From<sqlx::Error> for StoreError {
             // 25006: the server has become a read-only standby. 55P03: a lock was not to be had in time. 25P03: the session
             // was ended because its transaction idled. 58030: a disk could not be read or written.
             sqlx::Error::Database(db) => db.code().is_some_and(|code| {
-                ["25006", "25P03", "55P03", "58030"].contains(&&*code) || PASSING.iter().any(|class| code.starts_with(class))
+                ["25006", "25P03", "55P03", "58030"].contains(&&*code)
+                    || PASSING.iter().any(|class| code.starts_with(class))
             }),
             _ => false,
         };
