@@ -28,6 +28,9 @@ use super::request::etag;
 use crate::game::{Command, Entry, Game, Place, Player, Visibility};
 use crate::rulesets::Viewer;
 use crate::store::{Access, Answer, Headers, IdempotencyKey, Loaded, Repeat, Scope, Store, Updated};
+pub use exports::{TrailerOut, table};
+pub use operations::page;
+pub use players::TOKEN_KEY_LENGTH;
 
 /// Registers every operation; what is registered here is what the OpenAPI document tells of.
 pub fn configure(config: &mut ServiceConfig) {
