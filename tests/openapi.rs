@@ -338,7 +338,7 @@ fn headers_are_told_of() {
             let schema = &response["content"]["application/json"]["schema"]["$ref"];
             let shows_game =
                 ["Game", "MoveAnswer"].iter().any(|name| *schema == format!("#/components/schemas/{name}"));
-            assert_eq!(always("ETag"), (shows_game && success) || status == "304", "{what}");
+            assert!(always("ETag") || !(shows_game && success || status == "304"), "{what}");
             // A token and a seat have no page of their own.
             let unplaced = ["create_token", "take_seat", "invite_player"];
             let made = status == "201" && !unplaced.contains(&operation["operationId"].as_str().unwrap());
