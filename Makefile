@@ -6,10 +6,12 @@ CARGO ?= cargo
 PROFILE ?= dev
 # More arguments for the tests: `make test ARGS='--test embedded killed'`.
 ARGS ?= --lib --bins --tests
+# How many examples `make schemathesis` tries of each operation.
+EXAMPLES ?= 30
 
 TESTDB := $(CARGO) run --quiet --locked --bin testdb --
 
-.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak faults pgbouncer clients openapi sqlx bench bench-load
+.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak faults pgbouncer clients openapi lint-openapi schemathesis sqlx bench bench-load
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -64,6 +66,15 @@ openapi: setup ## rewrite openapi/openapi.json from the code
 	@mkdir -p openapi
 	$(CARGO) run --quiet --locked -- openapi > openapi/openapi.json.new
 	mv openapi/openapi.json.new openapi/openapi.json
+
+lint-openapi: ## check openapi/openapi.json with Redocly and Spectral; needs Node.js
+	cd openapi/lint && npm ci --no-audit --no-fund --ignore-scripts --silent && npm run --silent lint
+
+schemathesis: setup ## have Schemathesis try every operation of a server, EXAMPLES of each; needs Python 3.10 or newer
+	$(CARGO) build --locked --bin tavola
+	python3 -m venv target/schemathesis
+	target/schemathesis/bin/pip install --quiet --requirement tests/schemathesis/requirements.txt
+	target/schemathesis/bin/python tests/schemathesis/run.py $(EXAMPLES)
 
 sqlx: setup ## rewrite .sqlx, what the compiler knows about the queries, after a change of query or migration
 	sh scripts/sqlx.sh

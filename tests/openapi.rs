@@ -128,6 +128,9 @@ fn every_operation_is_told_of_in_full() {
     let document = openapi::document();
     let mut ids = BTreeSet::new();
     let tags: Vec<&Value> = document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
+    for tag in document["tags"].as_array().unwrap() {
+        assert!(tag["description"].as_str().is_some_and(|text| text.ends_with('.')), "{tag}");
+    }
     for (path, method, operation) in operations(&document) {
         let what = format!("{method} {path}");
         let text = |member: &str| operation[member].as_str().unwrap_or_default().trim();
@@ -209,6 +212,233 @@ fn bodies_have_examples_or_types_that_need_none() {
             }
         }
     }
+}
+
+/// A JSON pointer as the fragment of a URI, which may have no braces.
+fn fragment(pointer: &str) -> String {
+    pointer.replace('{', "%7B").replace('}', "%7D")
+}
+
+/// A validator of the schema at this place, with everything that it refers to.
+fn validator(registry: &jsonschema::Registry, pointer: &str) -> jsonschema::Validator {
+    let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).with_registry(registry);
+    let options = options.should_validate_formats(true);
+    options
+        .build(&serde_json::json!({"$ref": format!("{URI}#{}", fragment(pointer))}))
+        .unwrap_or_else(|error| panic!("{pointer}: {error}"))
+}
+
+const URI: &str = "https://tavola.example/document";
+
+fn registry(document: &Value) -> jsonschema::Registry<'static> {
+    let registry = jsonschema::Registry::new().draft(jsonschema::Draft::Draft202012);
+    registry.add(URI, document.clone()).unwrap().prepare().unwrap()
+}
+
+/// A name as a part of a JSON pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// The header with this name; none if the response has none.
+fn header<'a>(document: &'a Value, response: &'a Value, name: &str) -> Option<&'a Value> {
+    let header = response["headers"].get(name)?;
+    match header["$ref"].as_str() {
+        Some(reference) => document.pointer(reference.trim_start_matches('#')),
+        None => Some(header),
+    }
+}
+
+/// Every body has an example, and every JSON example is valid by the schema beside it.
+#[test]
+fn every_body_has_a_valid_example() {
+    let document = openapi::document();
+    let registry = registry(&document);
+    let check = |pointer: &str| {
+        let content = document.pointer(pointer).unwrap();
+        let example = content.get("example").unwrap_or_else(|| panic!("{pointer} has no example"));
+        if pointer.ends_with("application~1json") {
+            let errors: Vec<String> = validator(&registry, &format!("{pointer}/schema"))
+                .iter_errors(example)
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect();
+            assert!(errors.is_empty(), "{pointer}: {errors:?}");
+        } else {
+            assert!(example.as_str().is_some_and(|text| !text.is_empty()), "{pointer}");
+        }
+    };
+    for (path, method, operation) in operations(&document) {
+        let place = format!("/paths/{}/{method}", escaped(path));
+        if operation.get("requestBody").is_some() {
+            check(&format!("{place}/requestBody/content/application~1json"));
+        }
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            for kind in response["content"].as_object().into_iter().flatten().map(|(kind, _)| kind) {
+                if status.starts_with('2') {
+                    check(&format!("{place}/responses/{status}/content/{}", escaped(kind)));
+                }
+            }
+        }
+    }
+}
+
+/// The parts of streams are described, and those of the examples are like that.
+#[test]
+fn parts_of_streams_are_described() {
+    let document = openapi::document();
+    let registry = registry(&document);
+    let mut found = 0;
+    for (path, method, operation) in operations(&document) {
+        for (kind, content) in operation["responses"]["200"]["content"].as_object().into_iter().flatten() {
+            let part = match kind.as_str() {
+                "text/event-stream" => "data: ",
+                "application/x-ndjson" => "",
+                _ => continue,
+            };
+            let validator = validator(
+                &registry,
+                &format!("/paths/{}/{method}/responses/200/content/{}/x-item-schema", escaped(path), escaped(kind)),
+            );
+            let lines = content["example"].as_str().unwrap().lines().filter_map(|line| line.strip_prefix(part));
+            let parts: Vec<Value> =
+                lines.filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert!(!parts.is_empty() && parts.iter().all(|part| validator.is_valid(part)), "{path} {kind}");
+            found += 1;
+        }
+    }
+    assert_eq!(found, 5);
+}
+
+/// Each code that an operation can answer with has an example, the same for all, which is a problem of that code and status.
+#[test]
+fn every_error_has_an_example_for_each_code() {
+    let document = openapi::document();
+    let registry = registry(&document);
+    let problem = validator(&registry, "/components/schemas/Problem");
+    for (path, method, operation) in operations(&document) {
+        let errors = operation["responses"].as_object().unwrap().iter();
+        let errors: Vec<_> = errors.filter(|(status, _)| status.starts_with(['4', '5'])).collect();
+        // Whatever it is, the server can fail.
+        assert!(errors.iter().any(|(status, _)| *status == "500"), "{method} {path}");
+        for (status, response) in errors {
+            let content = response["content"].as_object().unwrap();
+            assert!(content.keys().eq(["application/problem+json"]), "{method} {path} {status}");
+            let examples = content["application/problem+json"]["examples"].as_object().unwrap();
+            assert!(!examples.is_empty(), "{method} {path} {status}");
+            for (code, example) in examples {
+                let place = example["$ref"].as_str().unwrap();
+                assert_eq!(place, format!("#/components/examples/{code}"));
+                let value = &document.pointer(place.trim_start_matches('#')).unwrap()["value"];
+                assert!(problem.is_valid(value), "{value}");
+                assert_eq!(
+                    (&value["code"], value["status"].to_string()),
+                    (&Value::from(code.as_str()), status.clone())
+                );
+            }
+        }
+    }
+}
+
+/// Headers are told of wherever they are sent, and those that are always there are required.
+#[test]
+fn headers_are_told_of() {
+    let document = openapi::document();
+    for (path, method, operation) in operations(&document) {
+        let keyed = operation["parameters"]
+            .as_array()
+            .is_some_and(|parameters| parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key"));
+        let limited = operation["responses"].get("429").is_some();
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let what = format!("{method} {path} {status}");
+            let has = |name| header(&document, response, name).is_some();
+            let always = |name| header(&document, response, name).is_some_and(|header| header["required"] == true);
+            for (name, _) in response["headers"].as_object().unwrap() {
+                let described = header(&document, response, name).unwrap();
+                assert!(described["description"].as_str().is_some_and(|text| !text.is_empty()), "{what}: {name}");
+                assert!(described["schema"].is_object(), "{what}: {name}");
+            }
+            assert!(always("X-Request-Id"), "{what}");
+            assert_eq!(always("WWW-Authenticate"), status == "401", "{what}");
+            assert_eq!(always("Retry-After"), ["429", "503"].contains(&status.as_str()), "{what}");
+            assert_eq!(has("RateLimit") && has("RateLimit-Policy"), limited, "{what}");
+            let success = status.starts_with('2');
+            assert_eq!(has("Idempotent-Replayed"), keyed && success, "{what}");
+            let schema = &response["content"]["application/json"]["schema"]["$ref"];
+            let shows_game =
+                ["Game", "MoveAnswer"].iter().any(|name| *schema == format!("#/components/schemas/{name}"));
+            assert!(always("ETag") || !(shows_game && success || status == "304"), "{what}");
+            // A token and a seat have no page of their own.
+            let unplaced = ["create_token", "take_seat", "invite_player"];
+            let made = status == "201" && !unplaced.contains(&operation["operationId"].as_str().unwrap());
+            assert_eq!(always("Location"), made, "{what}");
+        }
+    }
+}
+
+/// Where something may be null that has a type of its own, `null` stands beside its type; where it is a component, beside the
+/// reference in an `anyOf`. There is no other way.
+#[test]
+fn there_is_one_way_to_say_null() {
+    let document = openapi::document();
+    let null = |schema: &Value| schema["type"] == "null";
+    walk(&document["components"]["schemas"], &mut |schema| {
+        assert!(!schema.contains_key("nullable"), "{schema:?}");
+        let alternatives = |word| schema.get(word).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        assert!(!alternatives("oneOf").iter().any(null), "{schema:?}");
+        if alternatives("anyOf").iter().any(null) {
+            let [member, other] = alternatives("anyOf") else { panic!("{schema:?}") };
+            assert!(member["$ref"].is_string() && null(other), "{schema:?}");
+        }
+        if let Some(Value::Array(kinds)) = schema.get("type") {
+            assert!(kinds.len() == 2 && kinds[1] == "null", "{schema:?}");
+        }
+    });
+}
+
+/// The server refuses members of bodies that it does not know, and the document says so of whatever a body can contain.
+#[test]
+fn what_is_sent_is_closed() {
+    let document = openapi::document();
+    let mut open: Vec<&Value> =
+        operations(&document).into_iter().filter_map(|(_, _, operation)| operation.get("requestBody")).collect();
+    let mut seen = BTreeSet::new();
+    while let Some(value) = open.pop() {
+        walk(value, &mut |schema| {
+            let reference = schema.get("$ref").and_then(Value::as_str);
+            if let Some(reference) = reference.filter(|reference| seen.insert(*reference)) {
+                open.push(document.pointer(reference.trim_start_matches('#')).unwrap());
+            }
+            if schema.get("properties").is_some_and(Value::is_object) && schema.contains_key("type") {
+                assert_eq!(schema.get("additionalProperties"), Some(&Value::Bool(false)), "{schema:?}");
+            }
+        });
+    }
+    assert!(seen.iter().any(|name| name.ends_with("/ClockBank")), "{seen:?}");
+    assert!(seen.iter().any(|name| name.ends_with("/SiggilMoveDiscard")), "{seen:?}");
+}
+
+/// Links lead to operations, and give them parameters that they have.
+#[test]
+fn links_lead_to_operations() {
+    let document = openapi::document();
+    let operations = operations(&document);
+    let mut count = 0;
+    for (path, method, operation) in &operations {
+        for response in operation["responses"].as_object().unwrap().values() {
+            for (name, link) in response["links"].as_object().into_iter().flatten() {
+                let target = operations.iter().find(|(_, _, target)| target["operationId"] == link["operationId"]);
+                let (_, _, target) = target.unwrap_or_else(|| panic!("{method} {path}: {name} leads nowhere"));
+                let known = target["parameters"].as_array().unwrap();
+                for (parameter, place) in link["parameters"].as_object().unwrap() {
+                    assert!(known.iter().any(|known| known["name"] == parameter.as_str()), "{name}: {parameter}");
+                    let asked = place.as_str().unwrap().strip_prefix("$request.path.");
+                    assert!(asked.is_none_or(|own| path.contains(&format!("{{{own}}}"))), "{method} {path}: {place}");
+                }
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 30, "{count}");
 }
 
 /// Null stands nowhere but in examples, which are values of the API itself.

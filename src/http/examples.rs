@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use time::macros::datetime;
 use uuid::Uuid;
@@ -14,6 +15,9 @@ use super::dto::{
     TokenOut, WebhookListOut, WebhookOut,
 };
 use super::language::Language;
+use super::problem::Code;
+use super::routes::{TrailerOut, page, table};
+use super::stream::Form;
 use crate::game::rating::{Rating, rate};
 use crate::game::{
     Clock, Command, Entropy, Entry, Game, GameError, Invite, LogRow, NewGame, Player, PlayerKind, RatedSeat, Record,
@@ -181,6 +185,40 @@ fn shown(value: impl Serialize) -> Option<Value> {
     serde_json::to_value(value).ok()
 }
 
+/// The event of a move, in the game's log or in its player's.
+fn event(operation: &str, sample: &Sample) -> Option<EventOut> {
+    let row = LogRow::Move(sample.entry.clone());
+    let (game, seat) = (&sample.played, sample.dealt.to_move?);
+    let mover = sample.dealt.player_to_move()?.id;
+    Some(match operation {
+        "list_events" => EventOut::in_game("2.0".into(), game, &row, Some(mover), |_| None),
+        _ => {
+            let id = "8f3a00000001.1796063520000000.7041:7041:".to_owned();
+            EventOut::in_feed(id, game.id, Some(game), &row, Some(Viewer::Seat(seat)), |_| None)
+        }
+    })
+}
+
+/// The example of an answer that is no JSON.
+pub fn text_of(operation: &str, kind: &str) -> Option<String> {
+    let form = match (operation, kind) {
+        ("get_problem", "text/html") => return Some(page(Code::IllegalMove)),
+        ("list_events" | "list_my_events", "text/event-stream") => Form::ServerSent,
+        ("list_events" | "list_my_events" | "export_games", "application/x-ndjson") => Form::Lines,
+        ("export_games", "text/csv") => {
+            return String::from_utf8(table(true, vec![Sample::new()?.over.summary]).ok()?).ok();
+        }
+        _ => return None,
+    };
+    let sample = Sample::new()?;
+    if operation != "export_games" {
+        return Some(form.frame(&event(operation, &sample)?));
+    }
+    let line = serde_json::to_string(&record(&sample)?).ok()? + "\n";
+    let trailer = TrailerOut::new(1, Sha256::new_with_prefix(&line), Some("6b1f00064c7f4a1c2d80".into()));
+    Some(line + &serde_json::to_string(&trailer).ok()? + "\n")
+}
+
 /// The example of an operation: of its request's body and of its answer's, as far as it has them.
 pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
     let Some(sample) = Sample::new() else { return (None, None) };
@@ -237,17 +275,9 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
         }
         "create_rematch" => (Some(json!({"entropy": "once more"})), shown(GameOut::new(&sample.open, Some(ada.id)))),
         "abort_game" | "withdraw_abort" => (None, game(&sample.played)),
-        "list_events" => {
-            let row = LogRow::Move(sample.entry.clone());
-            let event = EventOut::in_game("2.0".into(), &sample.played, &row, mover, |_| None);
-            (None, shown(EventPageOut { items: vec![event], next_after: None }))
-        }
-        "list_my_events" => {
-            let row = LogRow::Move(sample.entry.clone());
-            let id = "8f3a00000001.1796063520000000.7041:7041:".to_owned();
-            let viewer = Some(Viewer::Seat(seat));
-            let event = EventOut::in_feed(id, sample.played.id, Some(&sample.played), &row, viewer, |_| None);
-            (None, shown(EventPageOut { items: vec![event], next_after: None }))
+        "list_events" | "list_my_events" => {
+            let items = event(operation, &sample).into_iter().collect();
+            (None, shown(EventPageOut { items, next_after: None }))
         }
         "take_seat" => (Some(json!({"entropy": "sesame"})), game(&sample.dealt)),
         "start_game" => (None, game(&sample.dealt)),
@@ -332,6 +362,10 @@ pub fn of(operation: &str) -> (Option<Value>, Option<Value>) {
             (None, shown(LeaderboardOut { ruleset, pool, items, next_cursor: None }))
         }
         "healthz" | "readyz" => (None, Some(json!({"status": "ok"}))),
+        "get_openapi" => {
+            let info = json!({"title": "Tavola", "version": env!("CARGO_PKG_VERSION")});
+            (None, Some(json!({"openapi": "3.1.0", "info": info, "paths": {}})))
+        }
         _ => (None, None),
     }
 }

@@ -11,6 +11,7 @@ mod problem;
 mod request;
 mod routes;
 mod stream;
+mod whole;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -95,6 +96,14 @@ impl Document {
         operation["security"].as_array().is_some_and(|ways| !ways.is_empty())
     }
 
+    /// Whether an operation of the API has no parameters in its query.
+    fn takes_no_query(&self, method: &Method, path: &str) -> bool {
+        let Some((template, _)) = self.item(path).filter(|_| path.starts_with("/v1/")) else { return false };
+        let operation = &self.value["paths"][template.join("/")][method.as_str().to_lowercase()];
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        operation.is_object() && parameters.into_iter().all(|parameter| parameter["in"] != "query")
+    }
+
     fn item(&self, path: &str) -> Option<&(Vec<String>, Vec<Method>)> {
         let segments: Vec<&str> = path.split('/').collect();
         let fits = |known: &Vec<String>| {
@@ -140,6 +149,7 @@ pub fn app(
         .service(web::redirect("/docs", "/docs/"))
         .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("/openapi.json").try_it_out_enabled(true)))
         .default_service(web::to(nothing_here))
+        .wrap(from_fn(no_stray_query))
         .wrap(Compress::default())
         .wrap(from_fn(limits::limit))
         .wrap(
@@ -186,6 +196,21 @@ async fn nothing_here(request: HttpRequest, document: web::Data<Document>) -> Ht
         Some(methods) if !methods.contains(request.method()) => problem::method_not_allowed(methods),
         _ => HttpResponse::from_error(Problem::not_found()),
     }
+}
+
+/// Refuses parameters where an operation has none; those that have some refuse unknown ones themselves.
+async fn no_stray_query(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let document = request.app_data::<web::Data<Document>>();
+    let is_stray = !request.query_string().is_empty()
+        && document.is_some_and(|document| document.takes_no_query(request.method(), request.path()));
+    if is_stray {
+        let problem = Problem::parameter("query", "the operation has no parameters in its query");
+        return Ok(request.into_response(HttpResponse::from_error(problem)));
+    }
+    Ok(next.call(request).await?.map_into_boxed_body())
 }
 
 /// The outermost layer: ends requests that take too long, gives every error its form and every answer its request's id.

@@ -1,8 +1,12 @@
 //! The OpenAPI document: collected from the operations, then given the forms that client generators understand best.
 //!
-//! Three things are added here for all operations alike: unions are rewritten so that each member is a named component with
-//! a discriminator, every operation's errors are listed with an example for each code, and the scope that it declares
-//! (`security(("token" = ["play"]))`) is told in words.
+//! Added here for all operations alike: unions are rewritten so that each member is a named component with a discriminator
+//! ([`schemas`]), every operation's errors are listed with an example for each code, the scope that it declares
+//! (`security(("token" = ["play"]))`) is told in words, the headers of its answers ([`headers`]), where they lead ([`links`]).
+
+mod headers;
+mod links;
+mod schemas;
 
 mod forms;
 
@@ -10,7 +14,7 @@ use actix_web::App;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContactBuilder, InfoBuilder, LicenseBuilder, OpenApi};
-use utoipa::{OpenApi as _, ToSchema};
+use utoipa::{OpenApi as _, PartialSchema, ToSchema};
 use utoipa_actix_web::AppExt;
 use uuid::Uuid;
 
@@ -22,6 +26,8 @@ use super::problem::{Code, FieldError, Problem, ProblemOut};
 use super::routes;
 use crate::rulesets::registry::RulesetId;
 use crate::store::Scope;
+use schemas::{close_requests, drop_orphans, finish_schemas};
+pub use schemas::{hoist_unions, json_schema};
 
 /// What no operation brings by itself.
 #[derive(utoipa::OpenApi)]
@@ -151,6 +157,7 @@ pub fn document() -> Value {
     forms::name_codes(&mut document);
     forms::open_objects(&mut document);
     drop_orphans(&mut document);
+    close_requests(&mut document);
     complete_operations(&mut document);
     document
 }
@@ -200,13 +207,10 @@ fn base() -> OpenApi {
     base
 }
 
-/// The errors that follow from what an operation takes: parameters, a token, a body, an idempotency key.
+/// The errors that follow from what an operation takes: a token, a body, an idempotency key.
 fn common_errors(operation: &Value) -> Vec<Code> {
     let parameters = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);
     let mut codes = Vec::new();
-    if !parameters.is_empty() && operation["operationId"] != "get_problem" {
-        codes.push(Code::InvalidParameter);
-    }
     if operation["security"].as_array().is_some_and(|ways| !ways.is_empty()) {
         codes.push(Code::Unauthenticated);
     }
@@ -239,7 +243,23 @@ fn common_errors(operation: &Value) -> Vec<Code> {
     ) {
         codes.push(Code::Unavailable);
     }
+    codes.push(Code::Internal);
     codes
+}
+
+/// The schema of the parts of a stream, each JSON: of its lines, or of the `data` of its events. OpenAPI 3.1 knows of whole bodies
+/// only.
+fn streamed(operation: &str, kind: &str) -> Option<Value> {
+    match (operation, kind) {
+        ("list_events" | "list_my_events", "text/event-stream" | "application/x-ndjson") => {
+            Some(json!({"$ref": "#/components/schemas/Event"}))
+        }
+        ("export_games", "application/x-ndjson") => {
+            let trailer = serde_json::to_value(routes::TrailerOut::schema()).ok()?;
+            Some(json!({"anyOf": [{"$ref": "#/components/schemas/Record"}, trailer]}))
+        }
+        _ => None,
+    }
 }
 
 /// The scope that the token of an operation must have, if it takes one.
@@ -264,8 +284,10 @@ fn complete_operations(document: &mut Value) {
     let schemas = (json_schema(document, &options), json_schema(document, &moves));
     let ruleset = RulesetOut::new(RulesetId::Leopard, Language::En, schemas.0, schemas.1);
     let ruleset = serde_json::to_value(ruleset).ok();
-    document["components"]["headers"] = limit_headers();
+    document["components"]["headers"] = headers::components();
     let option_filters = option_filters(document);
+    // Those that operations have, by code.
+    let mut problems = Map::new();
     let paths = document["paths"].as_object_mut().into_iter().flatten();
     let operations = paths.flat_map(|(path, item)| {
         let operations = item.as_object_mut().into_iter().flat_map(|item| item.values_mut());
@@ -287,6 +309,14 @@ fn complete_operations(document: &mut Value) {
             {
                 content["example"] = answer.clone();
             }
+            for (kind, content) in response.get_mut("content").and_then(Value::as_object_mut).into_iter().flatten() {
+                if let Some(text) = examples::text_of(&id, kind) {
+                    content["example"] = text.into();
+                }
+                if let Some(item) = streamed(&id, kind) {
+                    content["x-item-schema"] = item;
+                }
+            }
         }
         let own = ERRORS.iter().find(|(known, _)| *known == id).map_or(&[][..], |(_, codes)| codes);
         if let ("list_games" | "export_games", Some(parameters)) =
@@ -295,7 +325,7 @@ fn complete_operations(document: &mut Value) {
             parameters.extend(option_filters.iter().cloned());
         }
         for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
-            limit(parameter);
+            limit(&id, parameter);
         }
         // Nothing at all means an object without members.
         if matches!(id.as_str(), "update_me" | "take_seat" | "create_rematch" | "update_webhook") {
@@ -310,6 +340,8 @@ fn complete_operations(document: &mut Value) {
         }
         let mut codes = common_errors(operation);
         codes.extend(own);
+        // All of them refuse parameters that they do not have; a page is shown whatever its address says besides.
+        codes.extend((limited && id != "get_problem").then_some(Code::InvalidParameter));
         codes.extend(limited.then_some(Code::RateLimited));
         codes.sort_by_key(|code| code.status());
         for code in codes {
@@ -325,17 +357,14 @@ fn complete_operations(document: &mut Value) {
             } else if let Some(title) = response["description"].as_str() {
                 response["description"] = format!("{title}; or: {}", code.title()).into();
             }
-            if matches!(code, Code::Unavailable | Code::RateLimited) {
-                response["headers"] = json!({"Retry-After": {
-                    "description": "Seconds after which to try again", "schema": {"type": "string"},
-                }});
-            }
-            response["content"]["application/problem+json"]["examples"][code.as_str()] = example(code);
+            response["content"]["application/problem+json"]["examples"][code.as_str()] =
+                json!({"$ref": format!("#/components/examples/{}", code.as_str())});
+            problems.insert(code.as_str().to_owned(), example(code));
         }
-        if limited {
-            tell_of_limits(operation);
-        }
+        headers::tell(operation, limited);
+        links::add(&id, operation);
     }
+    document["components"]["examples"] = problems.into();
 }
 
 /// A filter of lists for each option of any ruleset.
@@ -363,45 +392,27 @@ fn option_filters(document: &Value) -> Vec<Value> {
     filters
 }
 
-/// The headers that tell of budgets, as components. They are missing where an operator has set no limit.
-fn limit_headers() -> Value {
-    json!({
-        "RateLimit-Policy": {
-            "description": "The budgets that the request drew on, each with its requests (`q`) in so many seconds (`w`)",
-            "schema": {"type": "string"},
-            "example": "\"token\";q=600;w=60",
-        },
-        "RateLimit": {
-            "description": "What is left of each: requests (`r`), and the seconds (`t`) until it is full again; in a 429 until one \
-                            more request is taken",
-            "schema": {"type": "string"},
-            "example": "\"token\";r=599;t=1",
-        },
-    })
-}
-
-/// Refers successes and refusals of an operation to the headers of its budgets.
-fn tell_of_limits(operation: &mut Value) {
-    let responses = operation["responses"].as_object_mut().into_iter().flatten();
-    for (_, response) in responses.filter(|(status, _)| status.starts_with('2') || *status == "429") {
-        for name in ["RateLimit-Policy", "RateLimit"] {
-            response["headers"][name] = json!({"$ref": format!("#/components/headers/{name}")});
-        }
-    }
-}
-
 /// Writes down what a parameter can be, where its type says too little.
-fn limit(parameter: &mut Value) {
+fn limit(operation: &str, parameter: &mut Value) {
     // A header that is not sent is missing; there is no null to send.
     if parameter["in"] == "header" {
         parameter["schema"]["type"] = "string".into();
     }
+    if parameter["name"] == "If-Match" {
+        parameter["examples"] = json!({"version": {"value": "\"17\""}, "any": {"value": "*"}});
+    }
     let limits = match parameter["name"].as_str() {
-        Some("Idempotency-Key") => json!({"minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}),
+        Some("Idempotency-Key") => {
+            let least =
+                if matches!(operation, "register_player" | "create_token") { routes::TOKEN_KEY_LENGTH } else { 1 };
+            json!({"minLength": least, "maxLength": 255, "pattern": "^[ -~]+$"})
+        }
         Some("If-Match") => json!({"pattern": r#"^(\*|"[0-9]+")$"#}),
         Some("cursor") => json!({"pattern": "^[0-9a-f]+$"}),
-        Some("perspective") => json!({"pattern": "^(me|spectator|all|[0-9])$"}),
-        Some("player" | "opponent" | "to_move" | "around") => json!({"pattern": "^(me|[0-9a-fA-F-]{36})$"}),
+        Some("perspective") => json!({"pattern": "^(me|spectator|all|[0-3])$"}),
+        Some("player" | "opponent" | "to_move" | "around") => {
+            json!({"pattern": "^(me|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$"})
+        }
         _ => return,
     };
     if let (Some(schema), Value::Object(limits)) = (parameter["schema"].as_object_mut(), limits) {
@@ -428,157 +439,6 @@ fn example(code: Code) -> Value {
     };
     let instance = Uuid::from_u128(0x0193_a2f0_6c1d_7e10_8f3a_2b9d_5c4e_6f70);
     json!({"summary": code.title(), "value": problem.to_out(instance)})
-}
-
-/// Rewrites every union that serde tags: each member becomes the component `<Union><Member>` with its tag as a required
-/// one-word enum, the union a `oneOf` of references with a discriminator. Answers how many it rewrote.
-pub fn hoist_unions(document: &mut Value) -> usize {
-    let Some(Value::Object(schemas)) = document.pointer("/components/schemas").cloned() else { return 0 };
-    let mut hoisted = schemas.clone();
-    let mut count = 0;
-    for (name, schema) in &schemas {
-        let Some(members) = schema["oneOf"].as_array() else { continue };
-        let Some(members) = members.iter().map(|member| flatten(member, &schemas)).collect::<Option<Vec<_>>>() else {
-            continue;
-        };
-        let Some(tag) = common_tag(&members) else { continue };
-        let (mut references, mut mapping) = (Vec::new(), Map::new());
-        for member in members {
-            let Some(value) = tag_value(&member, &tag) else { continue };
-            let component = format!("{name}{}", pascal(&value));
-            let reference = format!("#/components/schemas/{component}");
-            references.push(json!({"$ref": reference}));
-            mapping.insert(value, reference.into());
-            hoisted.insert(component, member);
-        }
-        let union = &mut hoisted[name];
-        union["oneOf"] = references.into();
-        union["discriminator"] = json!({"propertyName": tag, "mapping": mapping});
-        count += 1;
-    }
-    document["components"]["schemas"] = hoisted.into();
-    count
-}
-
-/// One object schema for a member of a union, merged if it is an `allOf`; none if it is not an object.
-fn flatten(member: &Value, schemas: &Map<String, Value>) -> Option<Value> {
-    if let Some(reference) = member["$ref"].as_str() {
-        return flatten(schemas.get(reference.rsplit('/').next()?)?, schemas);
-    }
-    let Some(parts) = member["allOf"].as_array() else {
-        return member.get("properties").map(|_| member.clone());
-    };
-    let mut merged = json!({"type": "object", "required": [], "properties": {}});
-    for part in parts {
-        let part = flatten(part, schemas)?;
-        for (name, property) in part["properties"].as_object()? {
-            merged["properties"][name] = property.clone();
-        }
-        if let (Some(required), Some(all)) = (part["required"].as_array(), merged["required"].as_array_mut()) {
-            all.extend(required.iter().cloned());
-        }
-        for word in ["description", "additionalProperties"] {
-            if let Some(value) = part.get(word) {
-                merged[word] = value.clone();
-            }
-        }
-    }
-    if let Some(description) = member.get("description") {
-        merged["description"] = description.clone();
-    }
-    Some(merged)
-}
-
-/// The property that is a one-word enum in every member.
-fn common_tag(members: &[Value]) -> Option<String> {
-    let first = members.first()?["properties"].as_object()?;
-    first.keys().find(|name| members.iter().all(|member| tag_value(member, name).is_some())).cloned()
-}
-
-fn tag_value(member: &Value, tag: &str) -> Option<String> {
-    match member["properties"][tag]["enum"].as_array()?.as_slice() {
-        [Value::String(word)] => Some(word.clone()),
-        _ => None,
-    }
-}
-
-/// `end_hand` and `quintis-fontis` as parts of a type's name: `EndHand`, `QuintisFontis`.
-fn pascal(word: &str) -> String {
-    let words = word.split(['_', '-']).map(|word| {
-        let (first, rest) = word.split_at(word.len().min(1));
-        first.to_uppercase() + rest
-    });
-    words.collect()
-}
-
-/// Walks over everything: a plain number that came as a component (an alias in the code) is written where it is used, and a
-/// union whose members nothing tells apart by itself (which ruleset is meant follows from the game) is an `anyOf`, since a
-/// value can fit two of them.
-fn finish_schemas(value: &mut Value) {
-    const NUMBER: &str = "#/components/schemas/u8";
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(finish_schemas),
-        Value::Object(object) => {
-            if object.get("$ref").is_some_and(|reference| reference == NUMBER) {
-                object.shift_remove("$ref");
-                object.extend([("type".into(), "integer".into()), ("format".into(), "int32".into())]);
-                object.extend([("minimum".into(), 0.into()), ("maximum".into(), u8::MAX.into())]);
-            }
-            let references = |members: &Value| {
-                members.as_array().is_some_and(|members| members.iter().all(|member| member.get("$ref").is_some()))
-            };
-            if object.get("oneOf").is_some_and(references)
-                && !object.contains_key("discriminator")
-                && let Some(members) = object.shift_remove("oneOf")
-            {
-                object.insert("anyOf".into(), members);
-            }
-            object.values_mut().for_each(finish_schemas);
-        }
-        _ => {}
-    }
-}
-
-/// Removes components that nothing refers to any more.
-fn drop_orphans(document: &mut Value) {
-    loop {
-        let text = document.to_string();
-        let Some(schemas) = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut) else { return };
-        let before = schemas.len();
-        schemas.retain(|name, _| name == "Problem" || text.contains(&format!("#/components/schemas/{name}\"")));
-        if schemas.len() == before {
-            return;
-        }
-    }
-}
-
-/// A component as a JSON Schema of its own (2020-12). What it refers to stands in its place, so that a client need not
-/// follow references; no schema of options or moves contains itself.
-pub fn json_schema(document: &Value, component: &str) -> Value {
-    let schemas = &document["components"]["schemas"];
-    let mut schema = inline(&schemas[component], schemas);
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
-    schema
-}
-
-/// A schema with every reference replaced by what it refers to. A description beside a reference goes before the component's.
-/// Discriminators, which JSON Schema does not know, are left out.
-fn inline(schema: &Value, schemas: &Value) -> Value {
-    match schema {
-        Value::Array(items) => items.iter().map(|item| inline(item, schemas)).collect(),
-        Value::Object(members) => {
-            let mut whole = Map::new();
-            if let Some(name) = members.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next())
-                && let Value::Object(component) = inline(&schemas[name], schemas)
-            {
-                whole = component;
-            }
-            let own = members.iter().filter(|(name, _)| !matches!(name.as_str(), "$ref" | "discriminator"));
-            whole.extend(own.map(|(name, member)| (name.clone(), inline(member, schemas))));
-            whole.into()
-        }
-        other => other.clone(),
-    }
 }
 
 /// Checks that the slugs of the document are those of the server; for tests.

@@ -13,12 +13,13 @@ use uuid::Uuid;
 
 use super::problem::{Code, Problem, plain};
 use super::stream::Form;
+use super::whole;
 use crate::store::IdempotencyKey;
 
 /// Largest body of a request, in bytes.
 pub const BODY_LIMIT: usize = 64 * 1024;
 
-/// A JSON body as it came, with the key under which the client sent it.
+/// A JSON body as it came but for [`whole`] numbers, with the key under which the client sent it.
 pub struct RawBody {
     pub bytes: web::Bytes,
     /// The client's Idempotency-Key as text, and what makes it one of this request.
@@ -76,8 +77,9 @@ impl FromRequest for RawBody {
             if !bytes.is_empty() && !is_json(request.headers()) {
                 return Err(Problem::new(Code::UnsupportedMediaType, "send Content-Type: application/json"));
             }
+            // The key is of the request as it was sent.
             let key = idempotency_key(&request, &bytes)?;
-            Ok(RawBody { bytes, key })
+            Ok(RawBody { bytes: whole::normalise(bytes), key })
         })
     }
 }
@@ -163,10 +165,10 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
     if text == "*" {
         return Ok(None);
     }
-    let version = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(digits::<u64>);
-    match version {
+    let version = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match version.filter(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())) {
         // No game comes to that many versions, so it matches none.
-        Some(version) => Ok(Some(u32::try_from(version).unwrap_or(u32::MAX))),
+        Some(digits) => Ok(Some(digits.parse().unwrap_or(u32::MAX))),
         None => Err(Problem::parameter("If-Match", "send the version as the ETag has it, such as \"17\", or *")),
     }
 }

@@ -55,7 +55,8 @@ impl Form {
         Form::Page
     }
 
-    fn frame(self, event: &EventOut) -> String {
+    /// An event as the stream has it.
+    pub fn frame(self, event: &EventOut) -> String {
         let json = serde_json::to_string(event).unwrap_or_default();
         match self {
             Form::ServerSent => format!("id: {}\nevent: {}\ndata: {json}\n\n", event.id, event.r#type.as_str()),

@@ -1,12 +1,14 @@
-//! What holds for every answer, whatever was asked: its form, its headers, and that the OpenAPI document tells of it.
+//! What holds for every answer, whatever was asked: its form, its headers, and that the OpenAPI document tells of it, and of the
+//! request if it was accepted.
 
-use std::collections::BTreeMap;
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 use tavola::http::{Code, openapi};
 
+use crate::asked::{self, Asked};
 use crate::helpers::{ORIGIN, Reply};
+use crate::schemas::conforms;
 
 /// The document of the server.
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(openapi::document);
@@ -15,34 +17,74 @@ pub static DOCUMENT: LazyLock<Value> = LazyLock::new(openapi::document);
 const INSIDE: [&str; 8] =
     ["sqlx", "postgres", "duplicate key", "constraint", "panicked", "src/", "server_seed\":\"\"", "idempotency_keys"];
 
-/// The operation that answers a request, if there is one: its description in the document.
-pub fn operation(method: &str, path: &str) -> Option<&'static Value> {
+/// An operation of the document.
+pub struct Operation {
+    /// Its path, segment by segment; parameters stand in braces.
+    pub segments: Vec<String>,
+    method: String,
+    /// Where its description is in the document, as a JSON pointer.
+    pub pointer: String,
+    pub value: &'static Value,
+}
+
+static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
+    let paths = DOCUMENT["paths"].as_object().expect("a document has paths");
+    let operations = paths.iter().flat_map(|(path, item)| {
+        let segments: Vec<String> = path.split('/').map(str::to_owned).collect();
+        item.as_object().into_iter().flatten().map(move |(method, value)| Operation {
+            segments: segments.clone(),
+            method: method.to_uppercase(),
+            pointer: format!("/paths/{}/{method}", escaped(path)),
+            value,
+        })
+    });
+    operations.collect()
+});
+
+/// A name as a part of a JSON pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// The operation that answers a request, if there is one.
+pub fn operation(method: &str, path: &str) -> Option<&'static Operation> {
     let path = path.split('?').next().unwrap_or_default();
     let segments: Vec<&str> = path.split('/').collect();
-    let fits = |template: &str| {
-        let known: Vec<&str> = template.split('/').collect();
+    // The first path that fits, whichever methods it takes.
+    let fits = |known: &[String]| {
         known.len() == segments.len()
             && known.iter().zip(&segments).all(|(k, s)| k == s || (k.starts_with('{') && !s.is_empty()))
     };
-    let paths = DOCUMENT["paths"].as_object().expect("a document has paths");
-    let (_, item) = paths.iter().find(|(template, _)| fits(template))?;
-    item.get(method.to_lowercase())
+    let path = &OPERATIONS.iter().find(|operation| fits(&operation.segments))?.segments;
+    OPERATIONS.iter().find(|operation| operation.method == method && operation.segments == *path)
 }
 
 /// Checks an answer; `fault`: a 500 is expected.
-pub fn every_answer(reply: &Reply, method: &str, path: &str, fault: bool) {
-    let what = format!("{method} {path}: {} {}", reply.status, reply.text());
-    assert!(fault || reply.status != 500, "the server failed: {what}");
-    let id = reply.header("x-request-id").unwrap_or_else(|| panic!("no x-request-id: {what}"));
+pub fn every_answer(reply: &Reply, asked: &Asked<'_>, fault: bool) {
+    let what = || format!("{} {}: {} {}", asked.method, asked.path, reply.status, reply.text());
+    assert!(fault || reply.status != 500, "the server failed: {}", what());
+    let id = reply.header("x-request-id").unwrap_or_else(|| panic!("no x-request-id: {}", what()));
     uuid::Uuid::parse_str(id).expect("a request's id is a UUID");
     let origin = reply.header("access-control-allow-origin");
-    assert!(matches!(origin, Some("*" | ORIGIN)), "no CORS header: {what}");
+    assert!(matches!(origin, Some("*" | ORIGIN)), "no CORS header: {}", what());
     if reply.status >= 400 {
-        problem(reply, id, &what);
+        problem(reply, id, &what());
     }
-    if let Some(operation) = operation(method, path) {
-        documented(operation, reply, &what);
+    let Some(operation) = operation(asked.method, asked.path) else { return };
+    let name = &operation.value["operationId"];
+    documented(operation, reply).unwrap_or_else(|error| panic!("{name}: {error}: {}", what()));
+    if reply.status < 400 {
+        asked::accepted(operation, asked).unwrap_or_else(|error| {
+            panic!("{name}: accepted although the document does not: {error}: {}, {:?}", what(), asked.body)
+        });
     }
+}
+
+/// Checks an event of a stream, or a line of an export, of the operation that answers this request.
+pub fn part_of_stream(method: &str, path: &str, kind: &str, part: &Value) {
+    let operation = operation(method, path).expect("streams are operations");
+    let pointer = format!("{}/responses/200/content/{}/x-item-schema", operation.pointer, escaped(kind));
+    conforms(&pointer, part).unwrap_or_else(|error| panic!("{method} {path}: {error}: {part}"));
 }
 
 /// Checks that an error has the form of all errors.
@@ -62,7 +104,7 @@ fn problem(reply: &Reply, id: &str, what: &str) {
     assert_eq!(text("title"), Some(code.title()), "{what}");
     assert!(text("detail").is_some(), "no detail: {what}");
     assert_eq!(text("instance"), Some(format!("urn:uuid:{id}").as_str()), "{what}");
-    conforms(&DOCUMENT["components"]["schemas"]["Problem"], &body).unwrap_or_else(|error| panic!("{error}: {what}"));
+    conforms("/components/schemas/Problem", &body).unwrap_or_else(|error| panic!("{error}: {what}"));
     let said = body["detail"].to_string() + &body["errors"].to_string();
     let inside = INSIDE.iter().find(|word| said.contains(**word));
     assert!(inside.is_none(), "the inside of the server shows ({inside:?}): {what}");
@@ -78,142 +120,67 @@ fn problem(reply: &Reply, id: &str, what: &str) {
     assert_eq!(code == Code::IllegalMove, body.get("rule").is_some(), "rule: {what}");
 }
 
-/// Checks that the document tells of this answer: its status, its code, its type, its shape.
-fn documented(operation: &Value, reply: &Reply, what: &str) {
-    // Every operation can fail, and none says so.
-    if reply.status == 500 {
-        return;
-    }
-    let name = &operation["operationId"];
-    let response = &operation["responses"][reply.status.to_string()];
-    assert!(!response.is_null(), "{name}: the document does not tell of this status: {what}");
+/// Checks that the document tells of this answer: its status, its headers, its code, its type, its shape.
+fn documented(operation: &Operation, reply: &Reply) -> Result<(), String> {
+    let status = reply.status.to_string();
+    let response = operation.value["responses"].get(&status).ok_or("the document does not tell of this status")?;
+    let pointer = format!("{}/responses/{status}", operation.pointer);
+    headers(&pointer, response, reply)?;
     let Some(content) = response["content"].as_object() else {
-        assert!(reply.bytes.is_empty(), "{name}: the document tells of no body: {what}");
-        return;
+        return if reply.bytes.is_empty() { Ok(()) } else { Err("the document tells of no body".to_owned()) };
     };
     let kind = reply.header("content-type").and_then(|kind| kind.split(';').next()).unwrap_or_default();
-    let described = content.get(kind).unwrap_or_else(|| panic!("{name}: no {kind} in the document: {what}"));
-    for header in response["headers"].as_object().into_iter().flat_map(|headers| headers.keys()) {
-        // Headers that are not in every such answer: most servers of the tests have no limits.
-        let seldom = ["Idempotent-Replayed", "RateLimit", "RateLimit-Policy"].contains(&header.as_str());
-        assert!(seldom || reply.header(header).is_some(), "{name}: no {header}: {what}");
-    }
-    if reply.status >= 400 {
-        let code = reply.json()["code"].clone();
-        let examples = &described["examples"];
-        let known = code.as_str().is_some_and(|code| examples.get(code).is_some());
-        assert!(known, "{name}: the document does not tell of the code {code}: {what}");
-    } else if kind == "application/json" && is_sampled(name.as_str().unwrap_or_default()) {
-        conforms(&described["schema"], &reply.json()).unwrap_or_else(|error| panic!("{name}: {error}: {what}"));
-    }
-}
-
-/// Whether this answer's shape is looked at: the first hundred of each operation, then every tenth, for that takes time.
-fn is_sampled(operation: &str) -> bool {
-    static SEEN: LazyLock<Mutex<BTreeMap<String, u32>>> = LazyLock::new(Mutex::default);
-    let mut seen = SEEN.lock().unwrap();
-    let count = seen.entry(operation.to_owned()).or_default();
-    *count += 1;
-    *count <= 100 || (*count).is_multiple_of(10)
-}
-
-/// Checks a value against a schema of the document. Stricter than JSON Schema in one thing: an object that lists its
-/// properties has no others.
-pub fn conforms(schema: &Value, value: &Value) -> Result<(), String> {
-    if let Some(reference) = schema["$ref"].as_str() {
-        let target = DOCUMENT.pointer(reference.trim_start_matches('#'));
-        return conforms(target.ok_or_else(|| format!("{reference} leads nowhere"))?, value);
-    }
-    if let Some(members) = schema["oneOf"].as_array().or(schema["anyOf"].as_array()) {
-        return one_of(schema, members, value);
-    }
-    if let Some(parts) = schema["allOf"].as_array() {
-        return parts.iter().try_for_each(|part| conforms(part, value));
-    }
-    kind(schema, value)?;
-    if let Some(words) = schema["enum"].as_array()
-        && !words.contains(value)
-    {
-        return Err(format!("{value} is none of {words:?}"));
-    }
-    if let Some(number) = value.as_f64() {
-        let outside = schema["minimum"].as_f64().is_some_and(|least| number < least)
-            || schema["maximum"].as_f64().is_some_and(|most| number > most);
-        if outside {
-            return Err(format!("{value} is out of range"));
-        }
-    }
-    if let Some(text) = value.as_str() {
-        let fits = match schema["format"].as_str() {
-            Some("uuid") => uuid::Uuid::parse_str(text).is_ok(),
-            Some("date-time") => {
-                time::OffsetDateTime::parse(text, &time::format_description::well_known::Rfc3339).is_ok()
-                    && text.ends_with('Z')
+    let described = content.get(kind).ok_or_else(|| format!("no {kind} in the document"))?;
+    let pointer = format!("{pointer}/content/{}", escaped(kind));
+    match kind {
+        "application/json" => conforms(&format!("{pointer}/schema"), &reply.json()),
+        "application/problem+json" => {
+            let problem = reply.json();
+            let code = problem["code"].as_str().unwrap_or_default();
+            if described["examples"].get(code).is_none() {
+                return Err(format!("the document does not tell of the code {code}"));
             }
-            _ => true,
-        };
-        if !fits {
-            return Err(format!("{text} is no {}", schema["format"]));
+            conforms(&format!("{pointer}/schema"), &problem)
         }
+        // A compressed one is not looked into here.
+        _ if reply.header("content-encoding").is_some() => Ok(()),
+        "application/x-ndjson" => {
+            let lines = reply.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            lines.map(serde_json::from_slice).try_for_each(|line: Result<Value, _>| {
+                conforms(&format!("{pointer}/x-item-schema"), &line.map_err(|error| error.to_string())?)
+            })
+        }
+        "text/csv" => {
+            let mut table = csv::Reader::from_reader(reply.bytes.as_slice());
+            table.records().try_for_each(|line| line.map(|_| ())).map_err(|error| error.to_string())
+        }
+        _ => Ok(()),
     }
-    for (place, item) in value.as_array().into_iter().flatten().enumerate() {
-        conforms(&schema["items"], item).map_err(|error| format!("/{place}{error}"))?;
-    }
-    value.as_object().map_or(Ok(()), |object| properties(schema, object))
 }
 
-fn properties(schema: &Value, object: &serde_json::Map<String, Value>) -> Result<(), String> {
-    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        if !object.contains_key(name) {
-            return Err(format!(": {name} is missing"));
-        }
-    }
-    for (name, value) in object {
-        let property = match (schema["properties"].get(name), schema.get("additionalProperties")) {
-            (Some(property), _) => property,
-            (None, Some(others)) if others.is_object() => others,
-            (None, _) if schema.get("properties").is_none() => continue,
-            (None, _) => return Err(format!(": {name} is not in the document")),
+/// Checks the headers that a response is said to have.
+fn headers(pointer: &str, response: &Value, reply: &Reply) -> Result<(), String> {
+    for (name, header) in response["headers"].as_object().into_iter().flatten() {
+        let (place, header) = match header["$ref"].as_str() {
+            Some(reference) => {
+                let place = reference.trim_start_matches('#');
+                (place.to_owned(), DOCUMENT.pointer(place).ok_or_else(|| format!("{reference} leads nowhere"))?)
+            }
+            None => (format!("{pointer}/headers/{name}"), header),
         };
-        conforms(property, value).map_err(|error| format!("/{name}{error}"))?;
+        let Some(text) = reply.header(name) else {
+            if header["required"] == true {
+                return Err(format!("no {name}"));
+            }
+            continue;
+        };
+        let value = match header["schema"]["type"].as_str() {
+            Some("integer") => text.parse::<i64>().map_err(|error| format!("{name}: {error}"))?.into(),
+            _ => Value::from(text),
+        };
+        conforms(&format!("{place}/schema"), &value).map_err(|error| format!("{name}: {error}"))?;
     }
     Ok(())
-}
-
-fn one_of(schema: &Value, members: &[Value], value: &Value) -> Result<(), String> {
-    let Some(tag) = schema["discriminator"]["propertyName"].as_str() else {
-        let mut errors = Vec::new();
-        for member in members {
-            match conforms(member, value) {
-                Ok(()) => return Ok(()),
-                Err(error) => errors.push(error),
-            }
-        }
-        return Err(format!(": fits no member: {errors:?}"));
-    };
-    let word = value[tag].as_str().unwrap_or_default();
-    let target = schema["discriminator"]["mapping"][word].as_str();
-    let target = target.and_then(|reference| DOCUMENT.pointer(reference.trim_start_matches('#')));
-    conforms(target.ok_or_else(|| format!(": no member has the {tag} {word}"))?, value)
-}
-
-fn kind(schema: &Value, value: &Value) -> Result<(), String> {
-    let fits = |kind: &Value| match kind.as_str() {
-        Some("null") => value.is_null(),
-        Some("boolean") => value.is_boolean(),
-        Some("integer") => value.is_i64() || value.is_u64(),
-        Some("number") => value.is_number(),
-        Some("string") => value.is_string(),
-        Some("array") => value.is_array(),
-        Some("object") => value.is_object(),
-        _ => false,
-    };
-    let fit = match &schema["type"] {
-        Value::Null => true,
-        Value::Array(kinds) => kinds.iter().any(fits),
-        kind => fits(kind),
-    };
-    if fit { Ok(()) } else { Err(format!(": {value} is no {}", schema["type"])) }
 }
 
 /// Checks that nothing of an answer, head or body, contains a secret; secrets are given in lower case.

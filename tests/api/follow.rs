@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::checks;
 use crate::helpers::{Call, Player, TestApp};
 
 /// In which form a stream is read.
@@ -28,6 +29,7 @@ impl Form {
 /// An open stream.
 pub struct Stream {
     form: Form,
+    path: String,
     response: reqwest::Response,
     buffer: String,
 }
@@ -37,6 +39,7 @@ impl Stream {
     pub async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(event) = self.take() {
+                checks::part_of_stream("GET", &self.path, self.form.accept(), &event);
                 return Some(event);
             }
             let chunk = tokio::time::timeout(Duration::from_secs(50), self.response.chunk());
@@ -94,12 +97,13 @@ impl Stream {
 impl Call<'_> {
     /// Opens a stream.
     pub async fn stream(self, form: Form) -> Stream {
+        let path = self.path().to_owned();
         let response = self.header("accept", form.accept()).open().await;
         assert_eq!(response.status().as_u16(), 200);
         let kind = response.headers()["content-type"].to_str().unwrap();
         assert!(kind.starts_with(form.accept()), "{kind}");
         assert!(!response.headers().contains_key("content-encoding"), "a stream is not held back to be compressed");
-        Stream { form, response, buffer: String::new() }
+        Stream { form, path, response, buffer: String::new() }
     }
 }
 

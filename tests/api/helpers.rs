@@ -14,6 +14,7 @@ use tavola::http::Limits;
 use tavola::store::Store;
 use tavola::webhook::Targets;
 
+use crate::asked::Asked;
 use crate::checks;
 use crate::database::{self, BACKGROUND};
 
@@ -160,6 +161,7 @@ impl TestApp {
     /// Sends bytes as they are over a connection of their own; answers what comes back. For what no client library sends.
     pub async fn raw(&self, request: Vec<u8>, method: &str, path: &str) -> Reply {
         let addr = self.addr;
+        let asked = request.clone();
         let exchange = move || {
             let mut stream = TcpStream::connect(addr).expect("the server listens");
             stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -188,7 +190,9 @@ impl TestApp {
             headers.append(name, value.trim().parse().unwrap());
         }
         let reply = Reply { status: status.expect("an answer has a status"), headers, bytes: answer[end..].to_vec() };
-        checks::every_answer(&reply, method, path, false);
+        let (headers, body) = parts(&asked);
+        let asked = Asked { method, path, headers: &headers, body: Some(body) };
+        checks::every_answer(&reply, &asked, false);
         reply
     }
 
@@ -196,6 +200,16 @@ impl TestApp {
     pub async fn count(&self, sql: &'static str) -> i64 {
         sqlx::query_scalar(sql).fetch_one(&self.sql).await.unwrap()
     }
+}
+
+/// The headers and the body of a request as it is sent, as far as they can be read.
+fn parts(request: &[u8]) -> (Vec<(String, Vec<u8>)>, &[u8]) {
+    let end = request.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(request.len());
+    let (head, body) = request.split_at(end);
+    let head = String::from_utf8_lossy(head);
+    let headers = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.trim().as_bytes().to_vec())).collect();
+    (headers, body.strip_prefix(b"\r\n\r\n").unwrap_or_default())
 }
 
 /// Whether bytes are an answer with all of the body that its head tells of.
@@ -285,6 +299,11 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Where it goes, with its query.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Sends it and does not wait for the answer's body, which may have no end.
     pub async fn open(&self) -> reqwest::Response {
         self.request().send().await.expect("the server answers")
@@ -308,7 +327,9 @@ impl<'a> Call<'a> {
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let bytes = answer.bytes().await.expect("an answer arrives whole").to_vec();
         let reply = Reply { status, headers, bytes };
-        checks::every_answer(&reply, &self.method, &self.path, self.fault);
+        let body = self.body.as_deref();
+        let asked = Asked { method: &self.method, path: &self.path, headers: &self.headers, body };
+        checks::every_answer(&reply, &asked, self.fault);
         checks::no_secret(&reply, &self.app.secrets.lock().unwrap());
         reply
     }

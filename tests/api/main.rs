@@ -1,8 +1,10 @@
 //! The API from outside: whole servers, each on a database of its own, asked over HTTP.
 //!
 //! SQL is used only to arrange what HTTP cannot, or to look at what must never leave the server. Every answer, whatever a
-//! test is about, passes the checks of [`checks`] on its way: its form, its headers, and that the document tells of it.
+//! test is about, passes the checks of [`checks`] on its way: its form, its headers, and that the document tells of it. What was asked
+//! passes those of [`asked`] if it was accepted.
 
+mod asked;
 mod checks;
 mod database;
 mod exports;
@@ -10,6 +12,7 @@ mod follow;
 mod helpers;
 mod play;
 mod receiver;
+mod schemas;
 
 mod accounts;
 mod clocks;

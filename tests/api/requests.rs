@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::helpers::{ORIGIN, Player, TestApp};
+use crate::outsiders;
 
 const LIMIT: usize = 64 * 1024;
 
@@ -208,4 +209,54 @@ async fn idempotency_keys_are_short_visible_text() {
     let register = |key: &str| app.post("/v1/players").key(key).json(&json!({"name": "Bo"}));
     register("0123456789012345678").refused(400, "invalid-parameter").await;
     register("01234567890123456789").expect(201).await;
+}
+
+/// To JSON Schema, by which the document describes bodies, `2.0` is an integer like `2`.
+#[tokio::test]
+async fn whole_numbers_may_be_written_with_a_point() {
+    let app = TestApp::new().await;
+    let ada = app.register("Ada").await;
+    let wanted = r#"{"ruleset": "leopard", "seats": 2.0, "options": {"hands": 3e0},
+                     "clock": {"kind": "per_move", "seconds": 8.64e4}}"#;
+    let game = app.post("/v1/games").by(&ada).text(wanted).ok(201).await;
+    assert_eq!(
+        (&game["seat_count"], &game["options"]["hands"], &game["clock"]["seconds"]),
+        (&json!(2), &json!(3), &json!(86_400))
+    );
+    let token = r#"{"name": "bot", "scopes": ["read"], "expires_in": 3600.0}"#;
+    assert!(app.post("/v1/me/tokens").by(&ada).text(token).ok(201).await["expires_at"].is_string());
+    // What is not whole is no integer, written as it may.
+    for seats in ["2.5", "25e-1", "2.0000000001", "1e400"] {
+        let wanted = format!(r#"{{"ruleset": "leopard", "seats": {seats}}}"#);
+        app.post("/v1/games").by(&ada).text(wanted).refused(400, "invalid-body").await;
+    }
+    // It is another request, although it means the same.
+    app.post("/v1/games").by(&ada).key("k").text(r#"{"ruleset": "siggil", "seats": 2}"#).ok(201).await;
+    app.post("/v1/games")
+        .by(&ada)
+        .key("k")
+        .text(r#"{"ruleset": "siggil", "seats": 2.0}"#)
+        .refused(422, "idempotency-key-reused")
+        .await;
+}
+
+#[tokio::test]
+async fn unknown_parameters_are_refused_by_every_operation() {
+    let app = TestApp::new().await;
+    let ada = app.register("Ada").await;
+    let table = app.table_of("leopard", &json!({}), vec![ada.clone(), app.register("Bo").await]).await;
+    for (operation, method, template) in outsiders::operations() {
+        if !template.starts_with("/v1/") {
+            continue;
+        }
+        let path = outsiders::path_of(&template, &table.id, &ada.id);
+        let mut call = app.call(&method, format!("{path}?no_such_parameter=1")).by(&ada);
+        if let Some(body) = outsiders::body(&operation, "Cy", &json!({"type": "end_hand"}), &ada.id) {
+            call = call.json(&body);
+        }
+        let reply = call.send().await;
+        assert_eq!(reply.status, 400, "{operation}: {}", reply.text());
+        assert_eq!(reply.json()["code"], "invalid-parameter", "{operation}");
+    }
+    app.get("/healthz?no_such_parameter=1").ok(200).await;
 }

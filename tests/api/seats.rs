@@ -258,9 +258,8 @@ async fn if_match_is_a_version_or_any() {
         assert_eq!(problem["errors"][0]["pointer"], "If-Match", "{tag}");
     }
     app.post(&path).by(&bo).header("if-match", b"\"0\"\xff".to_vec()).refused(400, "invalid-parameter").await;
-    for version in ["1", "2147483648", "4294967295", "4294967296", "18446744073709551615"] {
+    for version in ["1", "2147483648", "4294967295", "4294967296", "99999999999999999999", &"9".repeat(99)] {
         app.post(&path).by(&bo).header("if-match", format!("\"{version}\"")).refused(412, "stale-version").await;
     }
-    app.post(&path).by(&bo).header("if-match", "\"99999999999999999999\"").refused(400, "invalid-parameter").await;
     app.post(&path).by(&bo).header("if-match", "*").expect(201).await;
 }

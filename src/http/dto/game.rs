@@ -39,7 +39,7 @@ pub struct GameIn {
     pub rated: bool,
     /// Your share in the game's chance: up to 64 characters, public.
     #[serde(default)]
-    #[schema(max_length = 64, example = "my own 7 words")]
+    #[schema(max_length = 64, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$", example = "my own 7 words")]
     pub entropy: String,
 }
 
@@ -54,7 +54,7 @@ pub struct SeatIn {
     pub seat: Option<Seat>,
     /// Your share in the game's chance: up to 64 characters, public.
     #[serde(default)]
-    #[schema(max_length = 64, example = "sesame")]
+    #[schema(max_length = 64, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$", example = "sesame")]
     pub entropy: String,
     /// The code of a private game to which you are not invited by name.
     #[serde(default, deserialize_with = "crate::rulesets::present")]
@@ -86,7 +86,7 @@ pub struct InvitationIn {
 pub struct RematchIn {
     /// Your share in the game's chance: up to 64 characters, public.
     #[serde(default)]
-    #[schema(max_length = 64, example = "once more")]
+    #[schema(max_length = 64, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$", example = "once more")]
     pub entropy: String,
 }
 

@@ -14,7 +14,7 @@ use crate::store::Profile;
 #[schema(as = NewPlayer)]
 pub struct PlayerIn {
     /// 1–32 characters after trimming (normalised to NFC), none of them invisible; unique without regard to case.
-    #[schema(min_length = 1, max_length = 64, example = "Ada")]
+    #[schema(min_length = 1, example = "Ada")]
     pub name: String,
     /// `bot` for a playing program.
     #[serde(default)]

@@ -17,8 +17,8 @@ pub struct TokenIn {
     /// What you know it by: 1–64 characters after trimming (normalised to NFC), none of them invisible.
     #[schema(min_length = 1, example = "my bot on the old laptop")]
     pub name: String,
-    /// What it may be used for: at least one, and none that the present token lacks.
-    #[schema(min_items = 1)]
+    /// What it may be used for: at least one, and none that the present token lacks. Twice is once.
+    #[schema(value_type = Vec<Scope>, min_items = 1)]
     pub scopes: BTreeSet<Scope>,
     /// After how many seconds it expires, at most ten years; left out, it never does. No token outlives the one that made it.
     #[serde(default, deserialize_with = "crate::rulesets::present")]
@@ -40,6 +40,7 @@ pub struct TokenOut {
     pub created_at: OffsetDateTime,
     /// From then on it is refused; null: never.
     #[serde(with = "time::serde::rfc3339::option")]
+    #[schema(required)]
     pub expires_at: Option<OffsetDateTime>,
 }
 
@@ -70,6 +71,7 @@ pub struct IssuedOut {
     pub created_at: OffsetDateTime,
     /// From then on it is refused; null: never.
     #[serde(with = "time::serde::rfc3339::option")]
+    #[schema(required)]
     pub expires_at: Option<OffsetDateTime>,
     /// Send it as `Authorization: Bearer <token>`. It is shown this once; the server keeps only a hash of it.
     #[schema(example = "tavola_0e9d3d5f9b1c2a3e4d5f60718293a4b5c6d7e8f90a1b2c3d4e5f0c6f4b7a1f4f")]

@@ -56,16 +56,42 @@ struct ExportParams {
 }
 
 /// The last line of an export; without it the export was cut off.
-#[derive(Clone, Debug, Serialize)]
-struct TrailerOut {
-    /// The form of this line, which tells it from records.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ExportTrailer)]
+pub struct TrailerOut {
+    /// The form of this line, which tells it from records: `tavola-export-trailer/1`.
+    #[schema(example = "tavola-export-trailer/1")]
     format: &'static str,
     /// How many records come before it.
     count: u64,
     /// SHA-256 (lowercase hex) of all bytes before this line, as they are without compression.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     sha256: String,
     /// Send it as `cursor`, with the same filters and order, for what has come after since; null if nothing was exported.
+    #[schema(required)]
     cursor: Option<String>,
+}
+
+impl TrailerOut {
+    /// The end of an export of so many records, of which these are all bytes.
+    pub fn new(count: u64, hash: Sha256, cursor: Option<String>) -> Self {
+        Self { format: TRAILER, count, sha256: hex::encode(hash.finalize()), cursor }
+    }
+}
+
+/// A table of these games, as an export has it, with its head or without.
+///
+/// # Errors
+/// A line cannot be written.
+pub fn table(with_head: bool, games: Vec<Summary>) -> Result<Vec<u8>, csv::Error> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    if with_head {
+        table.write_record(head())?;
+    }
+    for game in games {
+        table.write_record(line(game))?;
+    }
+    table.into_inner().map_err(|error| error.into_error().into())
 }
 
 /// Export games
@@ -193,12 +219,8 @@ impl Export {
         self.hash.update(&bytes);
         if page.next.is_none() {
             self.ended = true;
-            let trailer = TrailerOut {
-                format: TRAILER,
-                count: self.count,
-                sha256: hex::encode(self.hash.clone().finalize()),
-                cursor: self.after.map(|after| write_cursor(after, &self.filter, self.sort)),
-            };
+            let cursor = self.after.map(|after| write_cursor(after, &self.filter, self.sort));
+            let trailer = TrailerOut::new(self.count, self.hash.clone(), cursor);
             serde_json::to_writer(&mut bytes, &trailer).map_err(|error| StoreError::Corrupt(error.to_string()))?;
             bytes.push(b'\n');
         }
@@ -210,21 +232,15 @@ impl Export {
         if self.ended {
             return Ok(None);
         }
-        let mut table = csv::Writer::from_writer(Vec::new());
-        let unwritten = |error: csv::Error| StoreError::Corrupt(error.to_string());
-        if !self.begun {
-            table.write_record(head()).map_err(unwritten)?;
-        }
+        let with_head = !self.begun;
         let batch = self.batch();
         let list = List { filter: &self.filter, sort: self.sort, caller: self.me };
         let page = self.store.list_games(&list, self.after, batch).await?;
-        for game in page.items {
-            self.after = Some(self.sort.place(&game));
-            table.write_record(line(game)).map_err(unwritten)?;
+        if let Some(last) = page.items.last() {
+            self.after = Some(self.sort.place(last));
         }
         self.ended = page.next.is_none();
-        let bytes = table.into_inner().map_err(|error| StoreError::Corrupt(error.to_string()))?;
-        Ok(Some(bytes))
+        table(with_head, page.items).map(Some).map_err(|error| StoreError::Corrupt(error.to_string()))
     }
 }
 

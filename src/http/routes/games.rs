@@ -155,7 +155,7 @@ pub(super) async fn list_games(
            ("If-None-Match" = Option<String>, Header, description = "The ETag of the version that you have")),
     responses((status = 200, description = "The game", body = GameOut,
                headers(("ETag" = String, description = "Its version"))),
-              (status = 304, description = "You have this version"))
+              (status = 304, description = "You have this version", headers(("ETag" = String, description = "Its version"))))
 )]
 #[get("/v1/games/{id}")]
 pub(super) async fn get_game(

@@ -184,7 +184,8 @@ pub(super) async fn get_invite(
     request_body = RematchIn,
     responses((status = 201, description = "The new game, you in it", body = GameOut,
                headers(("Location" = String, description = "The new game"), ("ETag" = String, description = "Its version"))),
-              (status = 200, description = "You sit in it already", body = GameOut))
+              (status = 200, description = "You sit in it already", body = GameOut,
+               headers(("ETag" = String, description = "Its version"))))
 )]
 #[post("/v1/games/{id}/rematch")]
 pub(super) async fn create_rematch(

@@ -28,10 +28,22 @@ use super::request::etag;
 use crate::game::{Command, Entry, Game, Place, Player, Visibility};
 use crate::rulesets::Viewer;
 use crate::store::{Access, Answer, Headers, IdempotencyKey, Loaded, Repeat, Scope, Store, Updated};
+pub use exports::{TrailerOut, table};
+pub use operations::page;
+pub use players::TOKEN_KEY_LENGTH;
 
-/// Registers every operation; what is registered here is what the OpenAPI document tells of.
+/// Registers every operation; what is registered here is what the OpenAPI document tells of. The framework tries one path after the
+/// other: what is asked most stands first.
 pub fn configure(config: &mut ServiceConfig) {
     config
+        .service(moves::play_move)
+        .service(moves::list_legal_moves)
+        // Before the path of one game, which would fit too.
+        .service(exports::export_games)
+        .service(games::get_game)
+        .service(events::list_events)
+        .service(events::list_my_events)
+        .service(turns::list_turns)
         .service(players::register_player)
         .service(players::get_me)
         .service(players::update_me)
@@ -40,9 +52,7 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(players::get_player)
         .service(ratings::list_ratings)
         .service(ratings::get_leaderboard)
-        .service(turns::list_turns)
         .service(turns::list_invitations)
-        .service(events::list_my_events)
         .service(tokens::get_token)
         .service(tokens::list_tokens)
         .service(tokens::create_token)
@@ -51,9 +61,6 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(rulesets::get_ruleset)
         .service(games::create_game)
         .service(games::list_games)
-        // Before the path of one game, which would fit too.
-        .service(exports::export_games)
-        .service(games::get_game)
         .service(seats::take_seat)
         .service(seats::leave_seat)
         .service(seats::start_game)
@@ -67,9 +74,6 @@ pub fn configure(config: &mut ServiceConfig) {
         .service(invitations::revoke_invite)
         .service(invitations::get_invite)
         .service(invitations::create_rematch)
-        .service(events::list_events)
-        .service(moves::list_legal_moves)
-        .service(moves::play_move)
         .service(moves::list_moves)
         .service(moves::get_move)
         .service(history::get_state)

@@ -62,8 +62,13 @@ pub(super) async fn get_openapi(document: web::Data<Document>) -> HttpResponse {
 #[get("/problems/{code}")]
 pub(super) async fn get_problem(code: web::Path<String>) -> Result<HttpResponse, Problem> {
     let code = Code::parse(&code).ok_or_else(Problem::not_found)?;
+    Ok(HttpResponse::Ok().content_type("text/html; charset=utf-8").body(page(code)))
+}
+
+/// The page about a kind of problem.
+pub fn page(code: Code) -> String {
     // The texts are the server's own: nothing in them needs to be escaped but quotation of code.
-    let page = format!(
+    format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>{title}</title><style>body{{font:1.1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}}\
          code{{background:#eee;padding:.1em .3em}}</style><h1>{title}</h1><p><code>{code}</code>, status {status}</p><p>{about}</p>\
@@ -72,6 +77,5 @@ pub(super) async fn get_problem(code: web::Path<String>) -> Result<HttpResponse,
         code = code.as_str(),
         status = code.status().as_u16(),
         about = code.about().replace('<', "&lt;"),
-    );
-    Ok(HttpResponse::Ok().content_type("text/html; charset=utf-8").body(page))
+    )
 }

@@ -24,6 +24,9 @@ pub(super) fn entropy() -> Result<[u8; 32], Problem> {
     Ok(bytes)
 }
 
+/// How many characters the key of a request that is answered with a token has at least.
+pub const TOKEN_KEY_LENGTH: usize = 20;
+
 /// The key of a request that is answered with a token, as text and for the store. The token follows from it, so it must not
 /// be easy to guess.
 ///
@@ -31,8 +34,11 @@ pub(super) fn entropy() -> Result<[u8; 32], Problem> {
 /// The key is too short.
 pub(super) fn key_of_a_token<T>(body: &Body<T>) -> Result<Option<(&str, &IdempotencyKey)>, Problem> {
     let key = body.key.as_ref().map(|(text, key)| (text.as_str(), key));
-    if key.is_some_and(|(text, _)| text.len() < 20) {
-        return Err(Problem::parameter("Idempotency-Key", "a key for a new token has at least 20 characters"));
+    if key.is_some_and(|(text, _)| text.len() < TOKEN_KEY_LENGTH) {
+        return Err(Problem::parameter(
+            "Idempotency-Key",
+            format!("a key for a new token has at least {TOKEN_KEY_LENGTH} characters"),
+        ));
     }
     Ok(key)
 }
