@@ -195,7 +195,12 @@ impl Store {
         scope: Scope,
         key: Option<&IdempotencyKey>,
     ) -> Result<Loaded, StoreError> {
-        load_game(&mut *self.pool.acquire().await?, id, access, scope, key).await
+        let mut connection = self.connection().await?;
+        let loaded = load_game(&mut connection, id, access, scope, key).await;
+        if !matches!(loaded, Err(StoreError::Database(_) | StoreError::Unavailable(_))) {
+            self.keep(connection);
+        }
+        loaded
     }
     /// A game whoever asks. What is made of it has to ask [`Game::is_known_to`] and [`Game::viewer`].
     ///
