@@ -196,7 +196,7 @@ mod tests {
         };
         for (segments, methods) in &document.paths {
             let template = segments.join("/");
-            let path = template.replace('{', "").replace('}', "");
+            let path = template.replace(['{', '}'], "");
             for method in methods {
                 assert_eq!(labels(method.clone(), &path), (method.to_string(), template.clone()));
             }
