@@ -96,12 +96,18 @@ impl Document {
         operation["security"].as_array().is_some_and(|ways| !ways.is_empty())
     }
 
-    /// Whether an operation of the API has no parameters in its query.
-    fn takes_no_query(&self, method: &Method, path: &str) -> bool {
+    /// Whether a query has parameters that an operation of the API does not have. Those with parameters of their own look
+    /// themselves; `invite` is read with the token.
+    fn is_stray(&self, method: &Method, path: &str, query: &str) -> bool {
         let Some((template, _)) = self.item(path).filter(|_| path.starts_with("/v1/")) else { return false };
         let operation = &self.value["paths"][template.join("/")][method.as_str().to_lowercase()];
         let parameters = operation["parameters"].as_array().into_iter().flatten();
-        operation.is_object() && parameters.into_iter().all(|parameter| parameter["in"] != "query")
+        let known: Vec<&Value> =
+            parameters.filter(|parameter| parameter["in"] == "query").map(|parameter| &parameter["name"]).collect();
+        let named = |pair: &str| pair.split('=').next().is_some_and(|name| known.iter().any(|known| **known == *name));
+        operation.is_object()
+            && known.iter().all(|name| **name == "invite")
+            && query.split('&').any(|pair| !pair.is_empty() && !named(pair))
     }
 
     fn item(&self, path: &str) -> Option<&(Vec<String>, Vec<Method>)> {
@@ -198,16 +204,14 @@ async fn nothing_here(request: HttpRequest, document: web::Data<Document>) -> Ht
     }
 }
 
-/// Refuses parameters where an operation has none; those that have some refuse unknown ones themselves.
+/// Refuses parameters that an operation does not have.
 async fn no_stray_query(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
-    let document = request.app_data::<web::Data<Document>>();
-    let is_stray = !request.query_string().is_empty()
-        && document.is_some_and(|document| document.takes_no_query(request.method(), request.path()));
-    if is_stray {
-        let problem = Problem::parameter("query", "the operation has no parameters in its query");
+    let (query, document) = (request.query_string(), request.app_data::<web::Data<Document>>());
+    if !query.is_empty() && document.is_some_and(|known| known.is_stray(request.method(), request.path(), query)) {
+        let problem = Problem::parameter("query", "the operation has no such parameter");
         return Ok(request.into_response(HttpResponse::from_error(problem)));
     }
     Ok(next.call(request).await?.map_into_boxed_body())

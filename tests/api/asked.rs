@@ -83,8 +83,9 @@ fn body(operation: &Operation, asked: &Asked<'_>) -> Result<(), String> {
     if kind.split(';').next().unwrap_or_default().trim() != "application/json" {
         return Err(format!("the body is {kind}"));
     }
-    let encoded = asked.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
-    if encoded {
+    // One that is compressed, or that came in chunks as they are, is not looked into here.
+    let coded = |name: &str| ["content-encoding", "transfer-encoding"].contains(&name.to_lowercase().as_str());
+    if asked.headers.iter().any(|(name, _)| coded(name)) {
         return Ok(());
     }
     let value = serde_json::from_slice(bytes).map_err(|error| format!("the body is no JSON: {error}"))?;

@@ -104,6 +104,8 @@ impl TestApp {
             .tls_certs_only([])
             .redirect(reqwest::redirect::Policy::none())
             .timeout(Duration::from_secs(60))
+            // The server hangs up after five seconds in which it is asked nothing; checking an answer can take long.
+            .pool_idle_timeout(Duration::from_secs(2))
             .build()
             .expect("a client needs nothing");
         let sql = PgPoolOptions::new().max_connections(2).connect_lazy_with(options.clone());

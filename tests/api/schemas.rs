@@ -29,6 +29,8 @@ fn tighten(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(tighten),
         Value::Object(schema) => {
+            // Most of the document, and nothing to go by.
+            schema.retain(|word, _| !matches!(word.as_str(), "example" | "examples" | "links"));
             if schema.contains_key("properties") && !schema.contains_key("additionalProperties") {
                 schema.insert("additionalProperties".into(), false.into());
             }
