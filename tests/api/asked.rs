@@ -2,6 +2,8 @@
 //! accepted either.
 
 use serde_json::Value;
+use time::format_description::well_known::Rfc3339;
+use time::{OffsetDateTime, UtcOffset};
 
 use crate::checks::Operation;
 use crate::schemas::{conforms, fits};
@@ -65,10 +67,14 @@ fn in_path(template: &[String], path: &str, name: &str) -> Result<String, String
     Ok(pairs.into_iter().next().map(|(_, value)| value).unwrap_or_default())
 }
 
-/// Whether a text is valid as what it may stand for: itself, a number, true or false.
+/// Whether a text is valid as what it may stand for: itself, an instant of any offset, a number, true or false.
 fn is_one_of(schema: &str, text: &str) -> bool {
-    let other = serde_json::from_str::<Value>(text).ok().filter(|value| value.is_number() || value.is_boolean());
-    fits(schema, &text.into()) || other.is_some_and(|value| fits(schema, &value))
+    let instant = || OffsetDateTime::parse(text, &Rfc3339).ok()?.to_offset(UtcOffset::UTC).format(&Rfc3339).ok();
+    // Leading zeros, which JSON does not have, change no number.
+    let number = || text.parse::<i64>().ok().map(Value::from);
+    let other = || serde_json::from_str::<Value>(text).ok().filter(|value| value.is_number() || value.is_boolean());
+    let readings = [Some(text.into()), instant().map(Value::from), number(), other()];
+    readings.iter().flatten().any(|value| fits(schema, value))
 }
 
 fn body(operation: &Operation, asked: &Asked<'_>) -> Result<(), String> {

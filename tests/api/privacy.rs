@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::checks::operation;
 use crate::helpers::{Player, Reply, TestApp};
 use crate::outsiders::{body, operations, path_of};
 use crate::play::{Chance, Table, short};
@@ -31,6 +32,12 @@ fn with_code(path: &str, code: &str) -> String {
     format!("{path}?invite={code}")
 }
 
+/// Whether the operation that gets this takes the code of a private game.
+fn takes_code(path: &str) -> bool {
+    let parameters = operation("GET", path).and_then(|operation| operation.value["parameters"].as_array());
+    parameters.into_iter().flatten().any(|parameter| parameter["name"] == "invite")
+}
+
 /// Asks for everything about a game as an outsider, and for the same of a game that does not exist.
 async fn assert_unknown(app: &TestApp, table: &Table, outsiders: &[(Option<&Player>, Option<&str>)], mv: &Value) {
     let nowhere = uuid::Uuid::now_v7().to_string();
@@ -43,7 +50,7 @@ async fn assert_unknown(app: &TestApp, table: &Table, outsiders: &[(Option<&Play
                 if let Some(code) = code {
                     match (&mut body, method.as_str()) {
                         (Some(body), _) if operation == "take_seat" => body["invite"] = json!(code),
-                        (_, "GET") => path = with_code(&path, code),
+                        (_, "GET") if takes_code(&path) => path = with_code(&path, code),
                         _ => {}
                     }
                 }
@@ -192,7 +199,7 @@ async fn whoever_has_the_code_sees_every_part_of_the_game_and_may_sit() {
     }
     app.post(format!("{path}/seats")).by(&bo).refused(404, "not-found").await;
     app.post(format!("{path}/seats")).by(&bo).json(&json!({"invite": "x"})).refused(404, "not-found").await;
-    app.post(with_code(&format!("{path}/seats"), &code)).by(&bo).refused(404, "not-found").await;
+    app.post(with_code(&format!("{path}/seats"), &code)).by(&bo).refused(400, "invalid-parameter").await;
     let problem =
         app.post(format!("{path}/seats")).by(&bo).json(&json!({"invite": null})).refused(400, "invalid-body").await;
     assert_eq!(problem["errors"][0]["pointer"], "/invite");
@@ -227,7 +234,8 @@ async fn whoever_has_the_code_sees_every_part_of_the_game_and_may_sit() {
             app.get(&path).by(&bo).send().await;
         }
         let legal = with_code(&format!("{path}/legal-moves"), &code);
-        app.get(legal).by(&cy).refused(404, "not-found").await;
+        app.get(legal).by(&cy).refused(400, "invalid-parameter").await;
+        app.get(format!("{path}/legal-moves")).by(&cy).refused(404, "not-found").await;
     }
     app.allow_all();
     // To have the code is not to belong to the game.
@@ -249,7 +257,7 @@ async fn a_code_is_changed_and_revoked_by_the_creator_alone() {
         app.call(method, &invite).refused(401, "unauthenticated").await;
         app.call(method, &invite).by(&bo).refused(403, "not-owner").await;
         app.call(method, &invite).by(&stranger).refused(404, "not-found").await;
-        app.call(method, with_code(&invite, &first)).by(&stranger).refused(404, "not-found").await;
+        app.call(method, with_code(&invite, &first)).by(&stranger).refused(400, "invalid-parameter").await;
         app.call(method, &invite).by(&ada).at(7).refused(412, "stale-version").await;
     }
     let change = || app.post(&invite).by(&ada).key("change").expect(200);

@@ -336,7 +336,7 @@ async fn statistics_are_what_the_lists_of_games_add_up_to() {
             assert_eq!(some, ruleset_stats_of(&with_first, slug, Some(seats)), "{slug}, {seats}");
         }
     }
-    assert!(advantages >= 7, "games of each number of seats were decided: {advantages}");
+    assert!(advantages >= 4, "hardly any games were decided: {advantages}");
 
     // Counting again finds nothing, and counting everything anew comes to the same.
     let counted = app.everything(&players).await;
