@@ -51,6 +51,19 @@ goldens: setup openapi ## rewrite the files that tests compare with; review the 
 laws: ## play 100,000 games of each ruleset and check that no law breaks; takes half an hour
 	TAVOLA_LAW_GAMES=100000 TAVOLA_LAW_SELDOM=10 $(CARGO) test --locked --release --test contract no_random -- --nocapture
 
+.PHONY: fuzz
+# Which targets are fuzzed, and for how many seconds each.
+FUZZ ?= moves records names cursors replay snapshots
+SECONDS ?= 60
+# What is learnt goes to the first folder, what was known is read from the second. Sanitizers would need a nightly toolchain, and
+# have nothing to find where `unsafe` is forbidden.
+fuzz: ## fuzz each target for SECONDS (60); FUZZ='cursors names' picks some; needs cargo-fuzz
+	@for target in $(FUZZ); do \
+		mkdir -p fuzz/target/corpus/$$target && \
+		$(CARGO) fuzz run --sanitizer none $$target fuzz/target/corpus/$$target fuzz/corpus/$$target -- \
+			-max_total_time=$(SECONDS) -max_len=16384 -timeout=20 || exit 1; \
+	done
+
 soak: setup ## two servers, killed and cut at random, play 200 games, and everything is checked; takes half an hour
 	$(CARGO) build --locked --bin tavola
 	$(TESTDB) python3 tests/soak/soak.py $(SOAK)

@@ -162,6 +162,12 @@ fn a_forger_who_computes_the_digest_anew_is_found_too() {
         assert!(forged(&|record| record.seats[0].entropy.push('!')).contains("game seed"));
         assert!(forged(&|record| record.game_id = Uuid::nil()).contains("game seed"));
         assert!(forged(&|record| record.lot ^= 1).contains("lot"));
+        // 256 seats more are no seats more where they are counted in a byte.
+        let crowd = |record: &mut Record| {
+            let seat = record.seats[0].clone();
+            record.seats.extend(vec![seat; 256]);
+        };
+        assert!(forged(&crowd).contains("seats"));
         assert!(
             forged(&|record| record.shuffled.swap(0, 1)).contains("shuffled")
                 || record.shuffled[0] == record.shuffled[1]

@@ -265,7 +265,7 @@ impl Record {
         if self.rules_version != meta.rules_version {
             return Err(RecordError::RulesVersion(self.rules_version));
         }
-        let players = self.seats.len() as u8;
+        let players = u8::try_from(self.seats.len()).map_err(|_| RecordError::Seats)?;
         if !meta.seats.contains(&players) || (0..players).zip(&self.seats).any(|(seat, taken)| taken.seat != seat) {
             return Err(RecordError::Seats);
         }

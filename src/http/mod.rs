@@ -35,6 +35,8 @@ pub use limits::Limits;
 pub use metrics::server as metrics_server;
 pub use problem::Code;
 use problem::Problem;
+#[doc(hidden)]
+pub use routes::cursors;
 
 /// How long a request may take, its body's arrival included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -406,9 +406,24 @@ async fn a_cursor_is_of_one_list() {
         assert_eq!(problem["errors"][0]["pointer"], "cursor", "{other}");
     }
     // What is no cursor at all, and what only looks like one.
-    let mut forged = cursor.to_owned();
-    forged.replace_range(16..32, "7ffffffffffffffe");
-    for bad in ["", "x", "00", &cursor[..62], &format!("{cursor}00"), &forged] {
+    let forged = |micros: i64| {
+        let mut forged = cursor.to_owned();
+        forged.replace_range(16..32, &format!("{micros:016x}"));
+        forged
+    };
+    // Times that Rust does not have, and one that the database does not have: it would fail.
+    let (beyond, before) = (forged(i64::MAX - 1), forged(-300_000_000_000_000_000));
+    for bad in [
+        "",
+        "x",
+        "00",
+        &cursor[..62],
+        &format!("{cursor}00"),
+        &cursor.to_uppercase(),
+        &beyond,
+        &forged(i64::MIN),
+        &before,
+    ] {
         let list = format!("/v1/games?sort=finished&moves_min=0&cursor={bad}");
         app.get(list).refused(400, "invalid-parameter").await;
     }

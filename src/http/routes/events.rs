@@ -51,14 +51,15 @@ struct FeedParams {
     limit: Limit,
 }
 
-fn write_place(place: Place) -> String {
+pub(super) fn write_place(place: Place) -> String {
     match place.index {
         u16::MAX => place.version.to_string(),
         index => format!("{}.{index}", place.version),
     }
 }
 
-fn read_place(text: &str) -> Option<Place> {
+/// The place that a text means, if it is written as [`write_place`] does.
+pub(super) fn read_place(text: &str) -> Option<Place> {
     let (version, index) = match text.split_once('.') {
         Some((version, index)) => (version, Some(index)),
         None => (text, None),
@@ -69,7 +70,7 @@ fn read_place(text: &str) -> Option<Place> {
     }
     let version = version.parse().ok().filter(|version| *version <= i32::MAX as u32)?;
     let index = index.map_or(Some(u16::MAX), |index| index.parse().ok().filter(|index| *index <= i16::MAX as u16))?;
-    Some(Place { version, index })
+    Some(Place { version, index }).filter(|place| write_place(*place) == text)
 }
 
 /// A game as a reader of its log goes along it.
@@ -218,7 +219,7 @@ fn page(items: Vec<EventOut>, more: bool) -> HttpResponse {
 }
 
 /// A place in a player's feed as text: whose it is, when and at which snapshots it was taken, and where in between.
-fn write_cursor(player: Uuid, cursor: &FeedCursor) -> String {
+pub(super) fn write_cursor(player: Uuid, cursor: &FeedCursor) -> String {
     let mut text = format!("{}.{}.{}", owner(player), micros(cursor.taken_at), cursor.seen);
     if let Some((upto, key)) = &cursor.part {
         let FeedKey { at, game_id, version, index } = key;
@@ -227,7 +228,8 @@ fn write_cursor(player: Uuid, cursor: &FeedCursor) -> String {
     text
 }
 
-fn read_cursor(player: Uuid, text: &str) -> Option<FeedCursor> {
+/// The place in this player's feed that a text means, if it is written as [`write_cursor`] does.
+pub(super) fn read_cursor(player: Uuid, text: &str) -> Option<FeedCursor> {
     let snapshot = |text: &str| {
         let known = |byte: u8| byte.is_ascii_digit() || byte == b':' || byte == b',';
         (text.bytes().all(known) && text.len() <= 4_000).then(|| text.to_owned())
@@ -250,7 +252,8 @@ fn read_cursor(player: Uuid, text: &str) -> Option<FeedCursor> {
         }
         _ => return None,
     };
-    Some(FeedCursor { taken_at: read_micros(taken_at)?, seen: snapshot(seen)?, part })
+    let cursor = FeedCursor { taken_at: read_micros(taken_at)?, seen: snapshot(seen)?, part };
+    Some(cursor).filter(|cursor| write_cursor(player, cursor) == text)
 }
 
 /// What tells a player's places from those of others; not a secret, so a part of the id will do.

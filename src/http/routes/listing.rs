@@ -295,7 +295,7 @@ pub(super) fn write_cursor(after: TimeKey, filter: &Filter, sort: Sort) -> Strin
 /// The place that a cursor means.
 ///
 /// # Errors
-/// It is no cursor, or that of another list.
+/// It is none that [`write_cursor`] writes, or that of another list.
 pub(super) fn read_cursor(cursor: &str, filter: &Filter, sort: Sort) -> Result<TimeKey, Problem> {
     let refused = |detail| Problem::parameter("cursor", detail);
     let none = "this is no cursor of this server";
@@ -308,10 +308,13 @@ pub(super) fn read_cursor(cursor: &str, filter: &Filter, sort: Sort) -> Result<T
     let micros = i64::from_be_bytes(micros.try_into().map_err(|_| refused(none))?);
     let at = match micros {
         i64::MAX => None,
-        micros => {
+        // PostgreSQL's times begin after Rust's do; no game is older than 1970 or ends after the year 2200.
+        0..7_258_118_400_000_000 => {
             Some(OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1_000).map_err(|_| refused(none))?)
         }
+        _ => return Err(refused(none)),
     };
     let game_id = Uuid::from_slice(id).map_err(|_| refused(none))?;
-    Ok(TimeKey { at, game_id })
+    let key = TimeKey { at, game_id };
+    Some(key).filter(|key| write_cursor(*key, filter, sort) == cursor).ok_or_else(|| refused(none))
 }

@@ -1,5 +1,6 @@
 //! The operations, one file per resource.
 
+pub mod cursors;
 mod events;
 mod exports;
 mod games;

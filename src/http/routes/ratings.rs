@@ -20,20 +20,24 @@ fn fingerprint(list: &str) -> [u8; 8] {
     std::array::from_fn(|i| digest[i])
 }
 
-/// The place that a cursor means, in `N` bytes.
-fn read_cursor<const N: usize>(cursor: &str, list: &str) -> Result<[u8; N], Problem> {
+/// The place that a cursor of this list means, in `N` bytes.
+///
+/// # Errors
+/// It is none that [`write_cursor`] writes, or that of another list.
+pub(super) fn read_cursor<const N: usize>(cursor: &str, list: &str) -> Result<[u8; N], Problem> {
     let refused = |detail| Problem::parameter("cursor", detail);
     let bytes = hex::decode(cursor).map_err(|_| refused("this is no cursor of this server"))?;
     match bytes.split_first_chunk::<8>() {
         Some((of, place)) if *of == fingerprint(list) => {
-            place.try_into().map_err(|_| refused("this is no cursor of this server"))
+            let place = place.try_into().ok().filter(|place: &[u8; N]| write_cursor(list, place) == cursor);
+            place.ok_or_else(|| refused("this is no cursor of this server"))
         }
         Some(_) => Err(refused("the cursor belongs to another list, or one with other filters")),
         None => Err(refused("this is no cursor of this server")),
     }
 }
 
-fn write_cursor(list: &str, place: &[u8]) -> String {
+pub(super) fn write_cursor(list: &str, place: &[u8]) -> String {
     hex::encode([&fingerprint(list)[..], place].concat())
 }
 
@@ -102,13 +106,13 @@ struct LeaderParams {
 }
 
 /// The bytes of a place.
-fn place_bytes(place: LeaderPlace) -> Vec<u8> {
+pub(super) fn place_bytes(place: LeaderPlace) -> Vec<u8> {
     [&place.ordinal.to_be_bytes()[..], place.player.as_bytes(), &place.lines.to_be_bytes(), &place.rank.to_be_bytes()]
         .concat()
 }
 
 /// The place of those bytes.
-fn read_place(bytes: [u8; 32]) -> Option<LeaderPlace> {
+pub(super) fn read_place(bytes: [u8; 32]) -> Option<LeaderPlace> {
     let (ordinal, rest) = bytes.split_first_chunk()?;
     let (player, rest) = rest.split_first_chunk()?;
     let (lines, rest) = rest.split_first_chunk()?;

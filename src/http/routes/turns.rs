@@ -28,12 +28,16 @@ struct PageParams {
 /// What a cursor says of a time that is none: later than every other.
 const NEVER: i64 = i64::MAX;
 
-fn write_cursor(key: TimeKey) -> String {
+pub(super) fn write_cursor(key: TimeKey) -> String {
     let micros = key.at.map_or(NEVER, |at| (at.unix_timestamp_nanos() / 1_000) as i64);
     hex::encode([key.game_id.as_bytes().as_slice(), &micros.to_be_bytes()].concat())
 }
 
-fn read_cursor(cursor: &str) -> Result<TimeKey, Problem> {
+/// The place that a cursor means.
+///
+/// # Errors
+/// It is none that [`write_cursor`] writes.
+pub(super) fn read_cursor(cursor: &str) -> Result<TimeKey, Problem> {
     let read = || {
         let bytes: [u8; 24] = hex::decode(cursor).ok()?.try_into().ok()?;
         let (id, micros) = bytes.split_at(16);
@@ -46,7 +50,8 @@ fn read_cursor(cursor: &str) -> Result<TimeKey, Problem> {
             }
             _ => return None,
         };
-        Some(TimeKey { at, game_id: Uuid::from_slice(id).ok()? })
+        let key = TimeKey { at, game_id: Uuid::from_slice(id).ok()? };
+        Some(key).filter(|key| write_cursor(*key) == cursor)
     };
     read().ok_or_else(|| Problem::parameter("cursor", "this is no cursor of this list"))
 }

@@ -209,12 +209,16 @@ pub(super) async fn list_deliveries(
     Ok(web::Json(DeliveryPageOut { items: deliveries.into_iter().map(Into::into).collect(), next_cursor }))
 }
 
-fn write_cursor(created_at: OffsetDateTime, id: Uuid) -> String {
+pub(super) fn write_cursor(created_at: OffsetDateTime, id: Uuid) -> String {
     let micros = (created_at.unix_timestamp_nanos() / 1_000) as i64;
     hex::encode([micros.to_be_bytes().as_slice(), id.as_bytes()].concat())
 }
 
-fn read_cursor(cursor: &str) -> Result<DeliveryPlace, Problem> {
+/// The place that a cursor means.
+///
+/// # Errors
+/// It is none that [`write_cursor`] writes.
+pub(super) fn read_cursor(cursor: &str) -> Result<DeliveryPlace, Problem> {
     let place = || {
         let bytes: [u8; 24] = hex::decode(cursor).ok()?.try_into().ok()?;
         let (micros, id) = bytes.split_first_chunk::<8>()?;
@@ -224,7 +228,8 @@ fn read_cursor(cursor: &str) -> Result<DeliveryPlace, Problem> {
         if created_at < OffsetDateTime::UNIX_EPOCH {
             return None;
         }
-        Some(DeliveryPlace { created_at, id: Uuid::from_slice(id).ok()? })
+        let id = Uuid::from_slice(id).ok()?;
+        (write_cursor(created_at, id) == cursor).then_some(DeliveryPlace { created_at, id })
     };
     place().ok_or_else(|| Problem::parameter("cursor", "this is no cursor of this server"))
 }
