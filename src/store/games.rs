@@ -1,5 +1,6 @@
 //! Games: loading them with who asks.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -106,6 +107,41 @@ pub(super) struct SeatColumns {
     pub left_at_versions: Vec<Option<i32>>,
     pub want_aborts: Vec<bool>,
     pub expire_ats: Vec<Option<OffsetDateTime>>,
+}
+
+/// A row of `seats` as one value: that is read and written faster than nine arrays.
+#[derive(Debug, Deserialize)]
+struct SeatRow(
+    i16,
+    Uuid,
+    String,
+    String,
+    String,
+    String,
+    Option<i32>,
+    bool,
+    #[serde(with = "time::serde::rfc3339::option")] Option<OffsetDateTime>,
+);
+
+impl FromIterator<SeatRow> for SeatColumns {
+    fn from_iter<I: IntoIterator<Item = SeatRow>>(rows: I) -> Self {
+        let mut rows: Vec<SeatRow> = rows.into_iter().collect();
+        // The database would do it by a sort of its own.
+        rows.sort_unstable_by_key(|row| row.0);
+        let mut columns = Self::default();
+        for SeatRow(seat, player_id, name, kind, entropy, status, left_at_version, wants_abort, expires_at) in rows {
+            columns.seats.push(seat);
+            columns.player_ids.push(player_id);
+            columns.names.push(name);
+            columns.kinds.push(kind);
+            columns.entropies.push(entropy);
+            columns.statuses.push(status);
+            columns.left_at_versions.push(left_at_version);
+            columns.want_aborts.push(wants_abort);
+            columns.expire_ats.push(expires_at);
+        }
+        columns
+    }
 }
 
 impl SeatColumns {
@@ -306,26 +342,21 @@ async fn load_row(
             g.created_at as "created_at?", g.started_at, g.finished_at, g.rematch_id,
             p.version as "version?", p.moves_count as "moves_count?", p.last_move_at, p.to_move_seat, p.to_move_since, p.due_at,
             p.remaining_ms, p.snapshot,
-            s.seats as "seats?: Vec<i16>", s.player_ids as "player_ids?: Vec<Uuid>", s.names as "names?: Vec<String>",
-            s.kinds as "kinds?: Vec<String>", s.entropies as "entropies?: Vec<String>",
-            s.statuses as "statuses?: Vec<String>", s.left_at_versions as "left_at_versions?: Vec<Option<i32>>",
-            s.want_aborts as "want_aborts?: Vec<bool>", s.expire_ats as "expire_ats?: Vec<Option<OffsetDateTime>>",
+            s.seats as "seats?: Json<Vec<SeatRow>>",
             k.request_hash as "request_hash?", k.game_id as key_game_id, k.move_number, k.status as key_status,
             k.headers as "headers: Json<Headers>", k.body,
-            p.changed_at as "changed_at?", now() as "now!", clock_time() as "clock_time!"
+            p.changed_at as "changed_at?", now() as "now!", 
+            (select case when at < now() - interval '10 seconds' then at else now() end from heartbeats) as "clock_time!"
         from (select 1) as one
         left join tokens t on t.hash = $2 and (t.expires_at is null or t.expires_at > now())
         left join players c on c.id = t.player_id
         left join games g on g.id = $1
         left join positions p on p.game_id = $1
         left join lateral (
-            select array_agg(o.seat) as seats, array_agg(o.player_id) as player_ids, array_agg(o.name) as names,
-                   array_agg(o.kind) as kinds, array_agg(o.entropy) as entropies, array_agg(o.status) as statuses,
-                   array_agg(o.left_at_version) as left_at_versions, array_agg(o.wants_abort) as want_aborts,
-                   array_agg(o.expires_at) as expire_ats
-            from (select s.*, sp.name, sp.kind
-                  from seats s join players sp on sp.id = s.player_id
-                  where s.game_id = $1 order by s.seat) as o
+            select json_agg(json_build_array(s.seat, s.player_id, sp.name, sp.kind, s.entropy, s.status, s.left_at_version,
+                                             s.wants_abort, s.expires_at)) as seats
+            from seats s join players sp on sp.id = s.player_id
+            where s.game_id = $1
         ) as s on true
         left join idempotency_keys k on k.player_id = t.player_id and k.key_hash = $3
             and k.created_at > now() - interval '24 hours'"#,
@@ -335,17 +366,7 @@ async fn load_row(
     )
     .fetch_one(connection)
     .await?;
-    let seats = SeatColumns {
-        seats: row.seats.unwrap_or_default(),
-        player_ids: row.player_ids.unwrap_or_default(),
-        names: row.names.unwrap_or_default(),
-        kinds: row.kinds.unwrap_or_default(),
-        entropies: row.entropies.unwrap_or_default(),
-        statuses: row.statuses.unwrap_or_default(),
-        left_at_versions: row.left_at_versions.unwrap_or_default(),
-        want_aborts: row.want_aborts.unwrap_or_default(),
-        expire_ats: row.expire_ats.unwrap_or_default(),
-    };
+    let seats = row.seats.map(|seats| seats.0.into_iter().collect()).unwrap_or_default();
     let game = || {
         let summary = SummaryRow {
             id: row.id?,
