@@ -96,7 +96,7 @@ impl Store {
                     Ok(true)
                 })
             })
-            .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
+            .after_connect(|connection, _| Box::pin(async move { settle_session(connection).await }))
             .connect_lazy_with(options);
         Self { pool, reserve: Arc::new(Reserve::new(connections)), hub: Arc::default(), metrics: Arc::default() }
     }
@@ -147,10 +147,11 @@ impl Store {
 
 /// Ends what waits too long. Without this one row that stays locked, by a server whose machine has failed in the middle of a
 /// transaction, say, keeps every connection that asks for it, and soon all of them; and a statement whose request was given
-/// up may still be carried out much later.
-async fn limit_waits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+/// up may still be carried out much later. Statements are not compiled to machine code either: that takes a second or more, which
+/// none of ours takes, and PostgreSQL begins it where its estimate of the cost is wrong.
+async fn settle_session(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     sqlx::raw_sql(
-        "set lock_timeout = '3s'; set statement_timeout = '20s'; set idle_in_transaction_session_timeout = '20s'",
+        "set lock_timeout = '3s'; set statement_timeout = '20s'; set idle_in_transaction_session_timeout = '20s'; set jit = off",
     )
     .execute(connection)
     .await?;
