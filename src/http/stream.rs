@@ -151,7 +151,8 @@ async fn run(
                 }
             }
         }
-        match source.next().await {
+        // Apart, so that a stream which waits does not keep the room that reading takes.
+        match Box::pin(source.next()).await {
             Ok(next) => events = next,
             // Passes: the stream looks again by itself.
             Err(problem) if problem.code == super::Code::Unavailable => {}
