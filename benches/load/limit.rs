@@ -74,8 +74,10 @@ impl Limit {
         .fetch_all(pool)
         .await?;
         ensure!(samples.len() == SAMPLES, "only {} moves were played", samples.len());
-        let (load, write) =
-            (statement("clock_time() as")?, statement("with written as (\n            update positions")?);
+        let (load, write) = (
+            statement("left join idempotency_keys k on")?,
+            statement("with written as (\n            update positions")?,
+        );
         let scripts = (0..SAMPLES).map(|sample| script(&load, &write, sample, copies)).collect();
         let variables = samples.iter().enumerate().flat_map(|(number, sample)| sample.variables(number)).collect();
         let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(pool).await?;
@@ -105,7 +107,7 @@ impl Limit {
         ]);
         command.arg(format!("--client={clients}")).arg(format!("--time={seconds}"));
         command.arg("--host").arg(socket).args(["--port=5432", "--username", self.options.get_username()]);
-        let fixed = ["nothing=-", "at=now", "kinds={your_turn}", "seats={0}"];
+        let fixed = ["nothing=-", "at=now", "told_kinds={your_turn}", "told_seats={0}"];
         for variable in fixed.into_iter().chain(self.variables.iter().map(String::as_str)) {
             command.arg("--define").arg(variable);
         }
@@ -188,8 +190,8 @@ fn script(load: &str, write: &str, sample: usize, games: i64) -> String {
         of("move"),
         of("events"),
         of("players"),
-        ":kinds".into(),
-        ":seats".into(),
+        ":told_kinds".into(),
+        ":told_seats".into(),
         due,
         of("player"),
         "load_key(:key)".into(),

@@ -15,6 +15,7 @@ mod players;
 mod relay;
 mod report;
 
+use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -106,7 +107,10 @@ impl Bench {
         for limit in ["TOKEN", "ADDRESS", "MOVES", "REGISTRATIONS"] {
             command.env(format!("TAVOLA_LIMIT_{limit}"), "0");
         }
-        let server = Process(command.arg("serve").stdout(Stdio::null()).spawn().context("the server cannot be run")?);
+        // A line for each request: written as anywhere, and not in the way of the figures.
+        let log = File::create(std::env::temp_dir().join("tavola-load-server.log"))?;
+        command.arg("serve").stdout(Stdio::null()).stderr(log);
+        let server = Process(command.spawn().context("the server cannot be run")?);
         client::wait_until_ready(addr).await?;
         Ok((server, addr, began.elapsed()))
     }
