@@ -137,7 +137,7 @@ fn free_address() -> anyhow::Result<SocketAddr> {
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     if let Some(addr) = options.bare {
-        return Ok(bare::serve(addr, &options.database)?);
+        return bare::serve(addr, &options.database);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run(options))

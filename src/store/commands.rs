@@ -166,7 +166,7 @@ impl Store {
     ) -> Result<Updated, StoreError> {
         for _ in 0..ATTEMPTS {
             // One for both statements: each waits for its turn but once.
-            let mut connection = self.connection().await?;
+            let mut connection = self.pool.acquire().await?;
             let Loaded { caller, mut game, repeat, now, clock_time } =
                 load_game(&mut connection, id, access, Scope::Play, key).await?;
             let caller = caller.ok_or(StoreError::Unauthenticated)?;
@@ -200,18 +200,15 @@ impl Store {
                     write_change(&mut connection, &game, version, &change, key, answer).await
                 }
             };
+            drop(connection);
             match written {
                 Ok(Some(answer)) => {
-                    self.keep(connection);
                     self.announce(&game, &change);
                     return Ok(Updated::Done { caller, game, entry: change.entry, answer });
                 }
                 // Another change came first.
                 Ok(None) => {}
-                Err(error) => {
-                    drop(connection);
-                    self.after_failure(error, key).await?;
-                }
+                Err(error) => self.after_failure(error, key).await?,
             }
         }
         Err(StoreError::Contended)

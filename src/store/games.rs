@@ -231,12 +231,7 @@ impl Store {
         scope: Scope,
         key: Option<&IdempotencyKey>,
     ) -> Result<Loaded, StoreError> {
-        let mut connection = self.connection().await?;
-        let loaded = load_game(&mut connection, id, access, scope, key).await;
-        if !matches!(loaded, Err(StoreError::Database(_) | StoreError::Unavailable(_))) {
-            self.keep(connection);
-        }
-        loaded
+        load_game(&mut *self.pool.acquire().await?, id, access, scope, key).await
     }
     /// A game whoever asks. What is made of it has to ask [`Game::is_known_to`] and [`Game::viewer`].
     ///

@@ -22,7 +22,6 @@ mod player_feed;
 mod players;
 mod ratings;
 mod recompute;
-mod reserve;
 mod sampling;
 mod sessions;
 mod statistics;
@@ -40,7 +39,6 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
 use hub::Hub;
-use reserve::Reserve;
 
 use crate::metrics::Metrics;
 
@@ -73,7 +71,6 @@ const IDLE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct Store {
     pool: PgPool,
-    reserve: Arc<Reserve>,
     hub: Arc<Hub>,
     metrics: Arc<Metrics>,
 }
@@ -98,7 +95,7 @@ impl Store {
             })
             .after_connect(|connection, _| Box::pin(async move { settle_session(connection).await }))
             .connect_lazy_with(options);
-        Self { pool, reserve: Arc::new(Reserve::new(connections)), hub: Arc::default(), metrics: Arc::default() }
+        Self { pool, hub: Arc::default(), metrics: Arc::default() }
     }
 
     /// The same database by connections of its own, at most so many. A connection lives on the runtime that made it: those of
@@ -138,10 +135,7 @@ impl Store {
 
     /// Ends all connections once what they are doing is done.
     pub async fn close(&self) {
-        let closing = self.pool.close();
-        // From here on none is added.
-        self.empty_reserve();
-        closing.await;
+        self.pool.close().await;
     }
 }
 

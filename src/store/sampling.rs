@@ -14,7 +14,7 @@ impl Store {
 
     /// The pool as it is now.
     pub fn connections(&self) -> Pool {
-        let (size, idle) = (self.pool.size() as usize, self.pool.num_idle() + self.reserve.len());
+        let (size, idle) = (self.pool.size() as usize, self.pool.num_idle());
         Pool { idle, in_use: size.saturating_sub(idle), most: self.pool.options().get_max_connections() }
     }
 
