@@ -7,11 +7,6 @@ use tavola::config::{Cli, Command};
 use tavola::simulate::{self, SimulateError};
 use tavola::{app, http, recompute, telemetry, verify};
 
-/// The system's keeps what each thread has freed for that thread: after the start, when each builds all routes, twice as much as
-/// is in use.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 #[actix_web::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
