@@ -1,8 +1,8 @@
 //! The OpenAPI document: collected from the operations, then given the forms that client generators understand best.
 //!
 //! Added here for all operations alike: unions are rewritten so that each member is a named component with a discriminator
-//! ([`schemas`]), every operation's errors are listed with an example for each code, the scope that it declares
-//! (`security(("token" = ["play"]))`) is told in words, the headers of its answers ([`headers`]), where they lead ([`links`]).
+//! (`schemas`), every operation's errors are listed with an example for each code, the scope that it declares
+//! (`security(("token" = ["play"]))`) is told in words, the headers of its answers (`headers`), where they lead (`links`).
 
 mod headers;
 mod links;
