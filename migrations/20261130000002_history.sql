@@ -65,9 +65,6 @@ create index games_ruleset_last_move_at_index on games (ruleset, last_move_at, i
 -- Games that are open or active, which are few among all.
 create index games_live_index on games (id) where status in ('open', 'active');
 create index games_unmoved_index on games (id) where last_move_at is null;
--- Games that were going on at an instant.
-create index games_duration_index on games using gist (tstzrange(least(created_at, finished_at), finished_at, '[]'))
-    where finished_at is not null;
 -- What few games have is found by it, and then put in order.
 create index games_end_reason_index on games (end_reason, id) where end_reason is not null;
 create index games_rated_index on games (rated, id);
