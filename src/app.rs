@@ -24,8 +24,8 @@ use crate::workers::{accounts, clocks, feed, pruning, sampling, statistics, webh
 /// The database of the private cluster.
 const DATABASE: &str = "tavola";
 
-/// How long connections of clients have to end when the server stops, in seconds; requests have a little less. Everything together takes less than the ten
-/// seconds after which those who run servers (Docker, say) kill them.
+/// How long connections of clients have to end when the server stops, in seconds; requests have a little less. Everything
+/// together takes less than the ten seconds after which those who run servers (Docker, say) kill them.
 const GRACE: u64 = 7;
 
 /// How long deliveries to webhooks have to finish, from the same moment. What is given up then is sent again by another server,

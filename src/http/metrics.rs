@@ -31,72 +31,32 @@ struct Route {
     methods: Vec<(String, Durations)>,
 }
 
-/// A place in the tree of all paths.
-#[derive(Default)]
-struct Node {
-    /// What may come next, word by word.
-    words: Vec<(String, Node)>,
-    /// What follows where any word may come next.
-    any: Option<Box<Node>>,
-    /// The path that ends here.
-    route: Option<usize>,
-}
-
-impl Node {
-    fn at(&mut self, segment: &str) -> &mut Node {
-        if segment.starts_with('{') {
-            return self.any.get_or_insert_default();
-        }
-        let place = self.words.iter().position(|(word, _)| word == segment).unwrap_or_else(|| {
-            self.words.push((segment.to_owned(), Node::default()));
-            self.words.len() - 1
-        });
-        &mut self.words[place].1
-    }
-
-    fn find<'a>(&self, mut segments: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
-        let Some(segment) = segments.next() else { return self.route };
-        let known = self.words.iter().find(|(word, _)| word == segment);
-        known.and_then(|(_, node)| find(node, segments.clone())).or_else(|| {
-            let any = self.any.as_deref().filter(|_| !segment.is_empty());
-            any.and_then(|node| find(node, segments))
-        })
-    }
-}
-
-/// [`Node::find`], behind a pointer so that the type of the rest does not grow with each segment.
-fn find<'a>(node: &Node, segments: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
-    node.find(segments)
-}
-
 /// Where the durations of each operation's requests are counted. The server's threads have one each, over the same counts.
 pub struct Requests {
     durations: HistogramVec,
-    tree: Node,
-    /// The last one stands for all paths that are no operation's.
+    document: web::Data<Document>,
+    /// In the order of the document's paths. The last one stands for all paths that are no operation's.
     routes: Vec<Route>,
 }
 
 impl Requests {
     /// For all operations of the document.
-    pub fn new(document: &Document, durations: HistogramVec) -> Self {
-        let mut tree = Node::default();
+    pub fn new(document: web::Data<Document>, durations: HistogramVec) -> Self {
         let mut routes = Vec::new();
         for (segments, methods) in &document.paths {
-            segments.iter().fold(&mut tree, |node, segment| node.at(segment)).route = Some(routes.len());
             let methods = methods.iter().map(Method::as_str).chain([OTHER]);
             let methods = methods.map(|method| (method.to_owned(), Durations::default())).collect();
             routes.push(Route { template: segments.join("/"), methods });
         }
         routes.push(Route { template: OTHER.to_owned(), methods: vec![(OTHER.to_owned(), Durations::default())] });
-        Self { durations, tree, routes }
+        Self { durations, document, routes }
     }
 
     /// The place of a path in `routes`, and that of the method in its methods.
     fn operation(&self, method: &Method, path: &str) -> (usize, usize) {
         // What can be got can be asked for without its body.
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        let route = self.tree.find(path.split('/')).unwrap_or(self.routes.len() - 1);
+        let route = self.document.place(path).unwrap_or(self.routes.len() - 1);
         let methods = &self.routes[route].methods;
         let place = methods.iter().position(|(name, _)| name == method.as_str());
         (route, place.unwrap_or(methods.len() - 1))
@@ -187,8 +147,8 @@ mod tests {
 
     #[test]
     fn every_operation_is_found_by_its_path_and_nothing_else_is() {
-        let (document, metrics) = (Document::new(), crate::metrics::Metrics::default());
-        let requests = Requests::new(&document, metrics.requests);
+        let (document, metrics) = (web::Data::new(Document::new()), crate::metrics::Metrics::default());
+        let requests = Requests::new(document.clone(), metrics.requests);
         let labels = |method: Method, path: &str| {
             let (route, method) = requests.operation(&method, path);
             let Route { template, methods } = &requests.routes[route];

@@ -7,6 +7,7 @@ mod language;
 mod limits;
 mod metrics;
 pub mod openapi;
+mod paths;
 mod problem;
 mod request;
 mod routes;
@@ -66,6 +67,8 @@ pub struct Document {
     value: Value,
     /// Every path with the methods that it takes; `{…}` stands for any segment that is not empty.
     paths: Vec<(Vec<String>, Vec<Method>)>,
+    /// Where in `paths` one is.
+    tree: paths::Node,
 }
 
 impl Document {
@@ -78,7 +81,9 @@ impl Document {
             let methods = methods.filter_map(|(name, _)| Method::from_bytes(name.to_uppercase().as_bytes()).ok());
             (path.split('/').map(str::to_owned).collect(), methods.collect())
         });
-        Self { paths: paths.collect(), json: document.to_string(), value: document }
+        let paths: Vec<(Vec<String>, Vec<Method>)> = paths.collect();
+        let tree = paths::Node::of(paths.iter().map(|(path, _)| path.as_slice()));
+        Self { tree, paths, json: document.to_string(), value: document }
     }
 
     /// A component as a JSON Schema of its own (2020-12), with all that it refers to.
@@ -93,35 +98,37 @@ impl Document {
 
     /// Whether an operation looks at tokens: then it succeeds with no wrong one.
     fn takes_token(&self, method: &Method, path: &str) -> bool {
-        let Some((template, _)) = self.item(path) else { return false };
-        let operation = &self.value["paths"][template.join("/")][method.as_str().to_lowercase()];
-        operation["security"].as_array().is_some_and(|ways| !ways.is_empty())
+        self.operation(method, path)["security"].as_array().is_some_and(|ways| !ways.is_empty())
     }
 
     /// Whether a query has parameters that an operation of the API does not have. Those with parameters of their own look
     /// themselves; `invite` is read with the token.
     fn is_stray(&self, method: &Method, path: &str, query: &str) -> bool {
-        let Some((template, _)) = self.item(path).filter(|_| path.starts_with("/v1/")) else { return false };
-        let operation = &self.value["paths"][template.join("/")][method.as_str().to_lowercase()];
+        let operation = self.operation(method, path);
         let parameters = operation["parameters"].as_array().into_iter().flatten();
         let known: Vec<&Value> =
             parameters.filter(|parameter| parameter["in"] == "query").map(|parameter| &parameter["name"]).collect();
         let named = |pair: &str| pair.split('=').next().is_some_and(|name| known.iter().any(|known| **known == *name));
-        operation.is_object()
+        path.starts_with("/v1/")
+            && operation.is_object()
             && known.iter().all(|name| **name == "invite")
             && query.split('&').any(|pair| !pair.is_empty() && !named(pair))
     }
 
+    /// Where in `paths` a request's path is.
+    fn place(&self, path: &str) -> Option<usize> {
+        self.tree.find(path.split('/'))
+    }
+
     fn item(&self, path: &str) -> Option<&(Vec<String>, Vec<Method>)> {
-        let segments: Vec<&str> = path.split('/').collect();
-        let fits = |known: &Vec<String>| {
-            known.len() == segments.len()
-                && known
-                    .iter()
-                    .zip(&segments)
-                    .all(|(known, segment)| known == segment || (known.starts_with('{') && !segment.is_empty()))
-        };
-        self.paths.iter().find(|(known, _)| fits(known))
+        self.place(path).and_then(|place| self.paths.get(place))
+    }
+
+    /// What the document says of an operation; null if there is none.
+    fn operation(&self, method: &Method, path: &str) -> &Value {
+        const NONE: &Value = &Value::Null;
+        let item = self.item(path).map(|(template, _)| &self.value["paths"][template.join("/")]);
+        item.map_or(NONE, |item| &item[method.as_str().to_lowercase()])
     }
 }
 
@@ -146,7 +153,7 @@ pub fn app(
         InitError = (),
     >,
 > {
-    let requests = metrics::Requests::new(&document, store.metrics().requests.clone());
+    let requests = metrics::Requests::new(document.clone(), store.metrics().requests.clone());
     let (app, _) = App::new().into_utoipa_app().configure(routes::configure).split_for_parts();
     app.app_data(store)
         .app_data(document)
@@ -208,11 +215,12 @@ async fn nothing_here(request: HttpRequest, document: web::Data<Document>) -> Ht
 
 /// Refuses parameters that an operation does not have.
 async fn no_stray_query(
+    document: web::Data<Document>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
-    let (query, document) = (request.query_string(), request.app_data::<web::Data<Document>>());
-    if !query.is_empty() && document.is_some_and(|known| known.is_stray(request.method(), request.path(), query)) {
+    let query = request.query_string();
+    if !query.is_empty() && document.is_stray(request.method(), request.path(), query) {
         let problem = Problem::parameter("query", "the operation has no such parameter");
         return Ok(request.into_response(HttpResponse::from_error(problem)));
     }

@@ -3,6 +3,8 @@
 //! A list is put together from two parts, since running games and those that are over keep what is asked for in different
 //! places: a game that is over has everything in `games` and `seats`, where indexes have it in every order; of a running
 //! game, what each move changes is in `positions`. Each part comes in order and no longer than a page.
+//!
+//! A little long for one file: filters, orders and parts make one statement together, and a change of one is a change of all.
 
 use serde_json::{Map, Value};
 use sqlx::postgres::PgRow;

@@ -1,4 +1,6 @@
 //! One test for each rule, the traps, the fairness vectors and the exact game.
+//!
+//! Long, since it has every rule of the game in the order of the rules, which is how one looks for them.
 
 use super::moves::legal_moves;
 use super::state::{HAND, SeatState};

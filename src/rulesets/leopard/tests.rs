@@ -1,4 +1,6 @@
 //! One test or more for each rule, from small states; secrets are in `hidden`, whole games in `games`.
+//!
+//! Long, since it has every rule of the game in the order of the rules, which is how one looks for them.
 
 mod games;
 mod hidden;

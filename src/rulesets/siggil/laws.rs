@@ -6,9 +6,11 @@ use super::*;
 use crate::rulesets::random::{commitment, game_seed};
 use crate::rulesets::{Illegal, Ruleset};
 
-fn fixture(name: &str) -> Value {
-    let path = format!("{}/tests/{name}", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+/// A file under `tests/`, read when this is compiled: the layer of rules reads none.
+macro_rules! fixture {
+    ($path:literal) => {
+        serde_json::from_str::<Value>(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/", $path))).unwrap()
+    };
 }
 
 fn text(value: &Value) -> &str {
@@ -33,7 +35,7 @@ fn chance(fixture: &Value, entropies: &str) -> Random {
 
 #[test]
 fn s02_s11_the_fairness_vectors_are_dealt() {
-    let vectors = fixture("fairness-vectors.json");
+    let vectors = fixture!("fairness-vectors.json");
     let vectors: Vec<_> = vectors.as_array().unwrap().iter().filter(|v| v["ruleset"] == "siggil").collect();
     assert!(vectors.len() >= 3);
     for vector in vectors {
@@ -75,7 +77,7 @@ fn without_order(mut value: Value) -> Value {
 
 #[test]
 fn a_complete_game_is_replayed() {
-    let game = fixture("playthroughs/siggil/completed.json");
+    let game = fixture!("playthroughs/siggil/completed.json");
     let random = chance(&game, "entropies");
     let seats = game["seats"].as_u64().unwrap() as u8;
     let options: Options = serde_json::from_value(game["options"].clone()).unwrap();

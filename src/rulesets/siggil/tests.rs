@@ -2,6 +2,8 @@
 //!
 //! They use the pillars: seven columns, and a card at slot s lies half under that at slot s + 7. Rows alternate face down
 //! (slots 0–6, 14–20…) and face up (7–13, 21–27…).
+//!
+//! Long, since it has every rule of the game in the order of the rules, which is how one looks for them.
 
 use serde_json::json;
 

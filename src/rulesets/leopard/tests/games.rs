@@ -6,9 +6,11 @@ use super::*;
 use crate::rulesets::random::{commitment, game_seed};
 use crate::rulesets::registry::AnyState;
 
-fn fixture(path: &str) -> Value {
-    let path = format!("{}/tests/{path}", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+/// A file under `tests/`, read when this is compiled: the layer of rules reads none.
+macro_rules! fixture {
+    ($path:literal) => {
+        serde_json::from_str::<Value>(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/", $path))).unwrap()
+    };
 }
 
 fn texts(value: &Value) -> Vec<&str> {
@@ -30,7 +32,7 @@ fn seed_of(fixture: &Value, entropies: &Value) -> [u8; 32] {
 
 #[test]
 fn the_deals_are_those_of_the_fairness_vectors() {
-    let vectors = fixture("fairness-vectors.json");
+    let vectors = fixture!("fairness-vectors.json");
     let vectors = vectors.as_array().unwrap().iter().filter(|vector| vector["ruleset"] == "leopard");
     let mut count = 0;
     for vector in vectors {
@@ -76,7 +78,7 @@ fn in_any_order(mut value: Value) -> Value {
 
 #[test]
 fn the_playthrough_is_replayed_exactly() {
-    let game = fixture("playthroughs/leopard/completed.json");
+    let game = fixture!("playthroughs/leopard/completed.json");
     let random = Random::new(seed_of(&game, &game["entropies"]));
     assert_eq!(json!(random.lot(2)), game["lot"]);
     let options = RulesetId::Leopard.options(game["options"].as_object().unwrap(), 2).unwrap();

@@ -7,9 +7,11 @@ use super::{Q, moves_of};
 use crate::rulesets::cards::Card;
 use crate::rulesets::random;
 
-fn fixture(name: &str) -> Value {
-    let path = format!("{}/tests/{name}", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+/// A file under `tests/`, read when this is compiled: the layer of rules reads none.
+macro_rules! fixture {
+    ($path:literal) => {
+        serde_json::from_str::<Value>(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/", $path))).unwrap()
+    };
 }
 
 /// The seed of the game that a fixture describes.
@@ -37,7 +39,7 @@ fn orderless(mut value: Value) -> Value {
 
 #[test]
 fn fairness_vectors_are_dealt_to_the_card() {
-    let vectors = fixture("fairness-vectors.json");
+    let vectors = fixture!("fairness-vectors.json");
     let own = vectors.as_array().unwrap().iter().filter(|vector| vector["ruleset"] == Q::META.slug);
     let mut count = 0;
     for vector in own {
@@ -58,7 +60,7 @@ fn fairness_vectors_are_dealt_to_the_card() {
 
 #[test]
 fn the_playthrough_is_replayed_to_the_end() {
-    let game = fixture("playthroughs/quintis-fontis/completed.json");
+    let game = fixture!("playthroughs/quintis-fontis/completed.json");
     let seats = game["seats"].as_u64().unwrap() as u8;
     let options = serde_json::from_value::<Options>(game["options"].clone()).unwrap();
     assert_eq!(Q::resolve(&Options::default(), seats).unwrap(), options);
