@@ -2,6 +2,8 @@
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
+use std::num::NonZero;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
@@ -64,18 +66,20 @@ impl Application {
         workers: Option<usize>,
     ) -> std::io::Result<Self> {
         let addr = listener.local_addr()?;
-        let (store, document) = (web::Data::new(store), web::Data::new(Document::new()));
+        let document = web::Data::new(Document::new());
         let (limits, targets) = (web::Data::new(limits), web::Data::new(targets));
-        let server =
-            HttpServer::new(move || http::app(store.clone(), document.clone(), limits.clone(), targets.clone()))
-                .listen(listener)?
-                .shutdown_timeout(GRACE)
-                // Signals are for `serve`, which has more to stop than this.
-                .disable_signals();
-        let server = match workers {
-            Some(threads) => server.workers(threads),
-            None => server,
+        let threads = workers.or_else(|| available_parallelism().ok().map(NonZero::get)).unwrap_or(1);
+        // Once for each thread.
+        let app = move || {
+            let store = web::Data::new(store.for_thread(threads));
+            http::app(store, document.clone(), limits.clone(), targets.clone())
         };
+        let server = HttpServer::new(app)
+            .workers(threads)
+            .listen(listener)?
+            .shutdown_timeout(GRACE)
+            // Signals are for `serve`, which has more to stop than this.
+            .disable_signals();
         Ok(Self { server: server.run(), addr })
     }
 

@@ -84,7 +84,7 @@ pub struct Pool {
     pub idle: usize,
     pub in_use: usize,
     /// How many there may be.
-    pub most: u32,
+    pub most: usize,
 }
 
 impl Default for Metrics {
@@ -214,7 +214,7 @@ impl Metrics {
     pub fn write(&self, pool: Pool) -> Result<Vec<u8>, prometheus::Error> {
         self.connections.with_label_values(&["idle"]).set(pool.idle as i64);
         self.connections.with_label_values(&["in_use"]).set(pool.in_use as i64);
-        self.most_connections.set(pool.most.into());
+        self.most_connections.set(pool.most as i64);
         // What the system does not tell stays as it was: 0.
         resident_memory().into_iter().for_each(|bytes| self.memory.set(bytes));
         if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {

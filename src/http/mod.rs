@@ -26,7 +26,6 @@ use actix_web::middleware::{Compress, Next, from_fn};
 use actix_web::{App, HttpMessage, HttpRequest, HttpResponse, web};
 use serde_json::Value;
 use tracing_actix_web::{RequestId, RootSpanBuilder, TracingLogger};
-use utoipa_actix_web::AppExt;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 use uuid::Uuid;
 
@@ -154,8 +153,9 @@ pub fn app(
     >,
 > {
     let requests = metrics::Requests::new(document.clone(), store.metrics().requests.clone());
-    let (app, _) = App::new().into_utoipa_app().configure(routes::configure).split_for_parts();
-    app.app_data(store)
+    App::new()
+        .configure(routes::configure)
+        .app_data(store)
         .app_data(document)
         .app_data(limits)
         .app_data(targets)

@@ -150,7 +150,7 @@ const ERRORS: &[(&str, &[Code])] = &[
 
 /// The finished document.
 pub fn document() -> Value {
-    let (_, collected) = App::new().into_utoipa_app().openapi(base()).configure(routes::configure).split_for_parts();
+    let (_, collected) = App::new().into_utoipa_app().openapi(base()).configure(routes::describe).split_for_parts();
     let mut document = serde_json::to_value(collected).unwrap_or_default();
     hoist_unions(&mut document);
     finish_schemas(&mut document);

@@ -165,10 +165,10 @@ impl Store {
         answer: impl Fn(&Game, &Player) -> Answer,
     ) -> Result<Updated, StoreError> {
         for _ in 0..ATTEMPTS {
-            // One for both statements: each waits for its turn but once.
-            let mut connection = self.pool.acquire().await?;
-            let Loaded { caller, mut game, repeat, now, clock_time } =
-                load_game(&mut connection, id, access, Scope::Play, key).await?;
+            // One for both statements: each command waits for its turn but once.
+            let mut connection = self.games.get().await?;
+            let loaded = load_game(&mut connection, id, access, Scope::Play, key).await;
+            let Loaded { caller, mut game, repeat, now, clock_time } = connection.settled(loaded)?;
             let caller = caller.ok_or(StoreError::Unauthenticated)?;
             if let Some(repeat) = repeat {
                 return Ok(Updated::Repeated { caller, repeat });
@@ -176,7 +176,8 @@ impl Store {
             // A deadline that has passed counts, also if no sweeper has come by yet.
             if game.player_to_move().is_some() && game.due_at.is_some_and(|due| due <= clock_time) {
                 let loaded = Loaded { caller: None, game, repeat: None, now, clock_time };
-                if let Some((game, change)) = self.attend(&mut connection, loaded, 0).await? {
+                let attended = self.attend(&mut connection, loaded, 0).await;
+                if let Some((game, change)) = connection.settled(attended)? {
                     self.announce(&game, &change);
                 }
                 continue;
@@ -200,6 +201,9 @@ impl Store {
                     write_change(&mut connection, &game, version, &change, key, answer).await
                 }
             };
+            if written.is_ok() {
+                connection.settle();
+            }
             drop(connection);
             match written {
                 Ok(Some(answer)) => {

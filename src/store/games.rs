@@ -231,8 +231,41 @@ impl Store {
         scope: Scope,
         key: Option<&IdempotencyKey>,
     ) -> Result<Loaded, StoreError> {
-        load_game(&mut *self.pool.acquire().await?, id, access, scope, key).await
+        let mut connection = self.games.get().await?;
+        let loaded = load_game(&mut connection, id, access, scope, key).await;
+        connection.settled(loaded)
     }
+
+    /// The version of a game, for whoever may still have it: this reads much less than all of it. None if it takes all of it to
+    /// say whether the caller may know of the game.
+    ///
+    /// # Errors
+    /// An unknown token or one without the scope; the database fails.
+    pub async fn version(&self, id: Uuid, access: &Access, scope: Scope) -> Result<Option<u32>, StoreError> {
+        let mut connection = self.games.get().await?;
+        let row = sqlx::query!(
+            r#"select p.version as "version?", t.scopes as "scopes?",
+                      g.visibility = 'public' or exists (
+                          select from seats s where s.game_id = $1 and s.player_id = t.player_id
+                      ) as is_known
+               from (select 1) as one
+               left join tokens t on t.hash = $2 and (t.expires_at is null or t.expires_at > now())
+               left join positions p on p.game_id = $1
+               left join games g on g.id = $1"#,
+            id,
+            access.token.as_ref().map(|token| &token.0[..]),
+        )
+        .fetch_one(&mut *connection)
+        .await?;
+        connection.settle();
+        match &row.scopes {
+            Some(words) => Scopes::of_row(words)?.require(scope)?,
+            None if access.token.is_some() => return Err(StoreError::Unauthenticated),
+            None => {}
+        }
+        Ok(row.version.filter(|_| row.is_known == Some(true)).map(|version| version as u32))
+    }
+
     /// A game whoever asks. What is made of it has to ask [`Game::is_known_to`] and [`Game::viewer`].
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod exports;
 mod feed;
+mod game_pool;
 mod games;
 mod hub;
 mod idempotency;
@@ -38,6 +39,7 @@ use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
+use game_pool::GamePool;
 use hub::Hub;
 
 use crate::metrics::Metrics;
@@ -67,21 +69,27 @@ static MIGRATIONS: Migrator = sqlx::migrate!();
 /// After how long without use a connection is asked whether it is still there.
 const IDLE: Duration = Duration::from_secs(1);
 
+/// How long whoever needs a connection waits for one.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// The database of one server.
 #[derive(Clone, Debug)]
 pub struct Store {
+    /// For everything but single games.
     pool: PgPool,
+    games: GamePool,
     hub: Arc<Hub>,
     metrics: Arc<Metrics>,
 }
 
 impl Store {
-    /// Opens a pool of at most `connections`; they are made when they are needed, so this succeeds while the database is
-    /// away.
+    /// At most so many connections, or two: half of them are for single games, by moves and whoever reads one, the others for
+    /// everything else. They are made when they are needed, so this succeeds while the database is away.
     pub fn open(options: PgConnectOptions, connections: u32) -> Self {
+        let games = GamePool::new(options.clone(), (connections as usize / 2).max(1));
         let pool = PgPoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(Duration::from_secs(5))
+            .max_connections(connections.div_ceil(2))
+            .acquire_timeout(PATIENCE)
             // A connection that is in use is alive; one that has idled may have been lost, with a restart of the database say.
             // Asking each time would be a round trip more for every statement.
             .test_before_acquire(false)
@@ -95,7 +103,14 @@ impl Store {
             })
             .after_connect(|connection, _| Box::pin(async move { settle_session(connection).await }))
             .connect_lazy_with(options);
-        Self { pool, hub: Arc::default(), metrics: Arc::default() }
+        Self { pool, games, hub: Arc::default(), metrics: Arc::default() }
+    }
+
+    /// The same for one of so many threads, which has its share of the connections for games, one at least, to itself.
+    pub fn for_thread(&self, threads: usize) -> Self {
+        let share = (self.games.most() / threads).max(1);
+        let games = self.games.for_thread(PgConnectOptions::clone(&self.pool.connect_options()), share);
+        Self { games, ..self.clone() }
     }
 
     /// The same database by connections of its own, at most so many. A connection lives on the runtime that made it: those of
@@ -116,14 +131,17 @@ impl Store {
         Ok(connection.close().await?)
     }
 
-    /// Whether the database answers and has all migrations of this server.
+    /// Whether the database answers, by one of the connections for games, and has all migrations of this server.
     ///
     /// # Errors
     /// It does not answer.
     pub async fn is_ready(&self) -> Result<bool, StoreError> {
         let newest = MIGRATIONS.iter().map(|migration| migration.version).max();
-        let applied: Option<i64> =
-            sqlx::query_scalar("select max(version) from _sqlx_migrations where success").fetch_one(&self.pool).await?;
+        let mut connection = self.games.get().await?;
+        let applied: Option<i64> = sqlx::query_scalar("select max(version) from _sqlx_migrations where success")
+            .fetch_one(&mut *connection)
+            .await?;
+        connection.settle();
         Ok(applied >= newest)
     }
 
@@ -135,6 +153,7 @@ impl Store {
 
     /// Ends all connections once what they are doing is done.
     pub async fn close(&self) {
+        self.games.close();
         self.pool.close().await;
     }
 }

@@ -12,10 +12,12 @@ impl Store {
         &self.metrics
     }
 
-    /// The pool as it is now.
+    /// The connections of all threads as they are now.
     pub fn connections(&self) -> Pool {
-        let (size, idle) = (self.pool.size() as usize, self.pool.num_idle());
-        Pool { idle, in_use: size.saturating_sub(idle), most: self.pool.options().get_max_connections() }
+        let games = self.games.counts();
+        let (open, idle) = (self.pool.size() as usize + games.open, self.pool.num_idle() + games.idle);
+        let most = self.pool.options().get_max_connections() as usize + games.most;
+        Pool { idle, in_use: open.saturating_sub(idle), most }
     }
 
     /// Looks up what a sample has. Live games are counted by an index of which only their part is read: this takes as long as

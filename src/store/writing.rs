@@ -41,6 +41,7 @@ pub(super) async fn write_change(
 ) -> Result<Option<Option<Answer>>, sqlx::Error> {
     let mut transaction = connection.begin().await?;
     if !write_position(&mut transaction, game, version, change).await? {
+        transaction.rollback().await?;
         return Ok(None);
     }
     if game.status == Status::Finished {
@@ -105,6 +106,7 @@ pub(super) async fn write_entry(
     }
     let mut transaction = connection.begin().await?;
     if !write_move(&mut transaction, game, version, entry, change, key).await? {
+        transaction.rollback().await?;
         return Ok(false);
     }
     write_end(&mut transaction, game, entry.at).await?;

@@ -173,10 +173,39 @@ async fn an_unchanged_game_costs_no_body() {
 }
 
 #[tokio::test]
+async fn a_tag_opens_no_private_game() {
+    let app = TestApp::new().await;
+    let [ada, bo, cleo, dan] = <[Player; 4]>::try_from(app.players(4).await).unwrap();
+    let table = json!({"ruleset": "leonardo", "seats": 3, "visibility": "private"});
+    let game = app.create(&ada, &table).await;
+    let path = format!("/v1/games/{}", game["id"].as_str().unwrap());
+    let code = game["invite"].as_str().unwrap();
+    app.post(format!("{path}/seats")).by(&bo).json(&json!({"invite": code})).expect(201).await;
+    app.post(format!("{path}/invitations")).by(&ada).json(&json!({"player": cleo.id})).expect(201).await;
+    let opened = format!("{path}?invite={code}");
+    let tag = app.get(&path).by(&ada).expect(200).await.header("etag").unwrap().to_owned();
+    for tag in [tag.as_str(), "*"] {
+        for player in [&ada, &bo, &cleo] {
+            app.get(&path).by(player).header("if-none-match", tag).expect(304).await;
+        }
+        app.get(&path).by(&dan).header("if-none-match", tag).refused(404, "not-found").await;
+        app.get(&path).header("if-none-match", tag).refused(404, "not-found").await;
+        app.get(format!("{path}?invite=x")).by(&dan).header("if-none-match", tag).refused(404, "not-found").await;
+        app.get(&opened).by(&dan).header("if-none-match", tag).expect(304).await;
+        app.get(&opened).header("if-none-match", tag).expect(304).await;
+    }
+    let unknown = format!("/v1/games/{}", uuid::Uuid::now_v7());
+    app.get(unknown).by(&ada).header("if-none-match", "*").refused(404, "not-found").await;
+    // Who has left it no longer belongs.
+    app.delete(format!("{path}/seats/me")).by(&bo).expect(200).await;
+    app.get(&path).by(&bo).header("if-none-match", "*").refused(404, "not-found").await;
+}
+
+#[tokio::test]
 async fn an_unknown_game_is_not_found_for_everybody_and_every_operation() {
     let app = TestApp::new().await;
     let ada = app.register("Ada").await;
-    let unknown = uuid::Uuid::now_v7();
+    let unknown = uuid::uuid::Uuid::now_v7();
     let mut bodies = BTreeSet::new();
     let calls = [
         ("GET", "", false),
@@ -284,7 +313,7 @@ async fn me_is_whoever_asks() {
     app.get("/v1/games?player=me").refused(401, "unauthenticated").await;
     app.get("/v1/games?to_move=me").refused(401, "unauthenticated").await;
     app.get("/v1/games?to_move=me").token("x").refused(401, "unauthenticated").await;
-    let nobody = app.get(format!("/v1/games?player={}", uuid::Uuid::now_v7())).ok(200).await;
+    let nobody = app.get(format!("/v1/games?player={}", uuid::uuid::Uuid::now_v7())).ok(200).await;
     assert_eq!((ids(&nobody).len(), &nobody["next_cursor"]), (0, &Value::Null));
 }
 

@@ -148,6 +148,13 @@ async fn names(store: &Store, game: &Game, rows: &[LogRow]) -> Result<Names, Pro
 
 impl Source for GameReader {
     async fn next(&mut self) -> Result<Vec<EventOut>, Problem> {
+        // Most of the time there is nothing new, which takes less to find out than to load the game.
+        if let Some((_, place)) = &self.at
+            && let Some(version) = self.store.version(self.id, &self.access, Scope::Read).await?
+            && *place >= Place::after(version)
+        {
+            return Ok(Vec::new());
+        }
         let loaded = self.load().await?;
         if self.at.is_some() {
             return self.read_on(&loaded, BATCH).await;

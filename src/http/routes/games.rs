@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, get, post, web};
 use serde::Deserialize;
 use time::OffsetDateTime;
 use utoipa::{IntoParams, ToSchema};
@@ -164,17 +164,30 @@ pub(super) async fn get_game(
     asking: Asking,
     id: Id,
 ) -> Result<HttpResponse, Problem> {
+    // Most who ask have it already.
+    let known = request.headers().contains_key(header::IF_NONE_MATCH);
+    if known
+        && let Some(version) = store.version(id.0, &asking.0, Scope::Read).await?
+        && none_match(&request, version)
+    {
+        return Ok(of_version(HttpResponse::NotModified(), version).finish());
+    }
     let loaded = store.load_game(id.0, &asking.0, Scope::Read, None).await?;
-    let mut response =
-        if none_match(&request, loaded.game.version) { HttpResponse::NotModified() } else { HttpResponse::Ok() };
+    let version = loaded.game.version;
+    if none_match(&request, version) {
+        return Ok(of_version(HttpResponse::NotModified(), version).finish());
+    }
+    let game = GameOut::new(&loaded.game, loaded.caller.map(|player| player.id));
+    Ok(of_version(HttpResponse::Ok(), version).json(game))
+}
+
+/// The headers of a game of that version, as somebody may see it.
+fn of_version(mut response: HttpResponseBuilder, version: u32) -> HttpResponseBuilder {
     response
-        .insert_header((header::ETAG, etag(loaded.game.version)))
+        .insert_header((header::ETAG, etag(version)))
         .insert_header((header::VARY, "Authorization"))
         .insert_header((header::CACHE_CONTROL, "no-cache"));
-    if none_match(&request, loaded.game.version) {
-        return Ok(response.finish());
-    }
-    Ok(response.json(GameOut::new(&loaded.game, loaded.caller.map(|player| player.id))))
+    response
 }
 
 /// The answer that shows a game to whoever loaded it.

@@ -20,7 +20,7 @@ mod webhooks;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header;
-use actix_web::{HttpResponse, HttpResponseBuilder};
+use actix_web::{HttpResponse, HttpResponseBuilder, web};
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use super::dto::{GameOut, MoveAnswerOut, MoveOut};
@@ -33,69 +33,82 @@ pub use exports::{TrailerOut, table};
 pub use operations::page;
 pub use players::TOKEN_KEY_LENGTH;
 
-/// Registers every operation; what is registered here is what the OpenAPI document tells of. The framework tries one path after the
-/// other: what is asked most stands first.
-pub fn configure(config: &mut ServiceConfig) {
-    config
-        .service(moves::play_move)
-        .service(moves::list_legal_moves)
-        // Before the path of one game, which would fit too.
-        .service(exports::export_games)
-        .service(games::get_game)
-        .service(events::list_events)
-        .service(events::list_my_events)
-        .service(turns::list_turns)
-        .service(players::register_player)
-        .service(players::get_me)
-        .service(players::update_me)
-        .service(players::delete_me)
-        .service(players::find_players)
-        .service(players::get_player)
-        .service(ratings::list_ratings)
-        .service(ratings::get_leaderboard)
-        .service(turns::list_invitations)
-        .service(tokens::get_token)
-        .service(tokens::list_tokens)
-        .service(tokens::create_token)
-        .service(tokens::delete_token)
-        .service(rulesets::list_rulesets)
-        .service(rulesets::get_ruleset)
-        .service(games::create_game)
-        .service(games::list_games)
-        .service(seats::take_seat)
-        .service(seats::leave_seat)
-        .service(seats::start_game)
-        .service(seats::resign)
-        .service(seats::abort_game)
-        .service(seats::withdraw_abort)
-        .service(invitations::invite_player)
-        .service(invitations::decline_invitation)
-        .service(invitations::withdraw_invitation)
-        .service(invitations::change_invite)
-        .service(invitations::revoke_invite)
-        .service(invitations::get_invite)
-        .service(invitations::create_rematch)
-        .service(moves::list_moves)
-        .service(moves::get_move)
-        .service(history::get_state)
-        .service(history::get_fairness)
-        .service(history::get_record)
-        .service(statistics::get_player_stats)
-        .service(statistics::get_ruleset_stats)
-        .service(webhooks::create_webhook)
-        .service(webhooks::list_webhooks)
-        .service(webhooks::get_webhook)
-        .service(webhooks::update_webhook)
-        .service(webhooks::delete_webhook)
-        .service(webhooks::rotate_webhook_secret)
-        .service(webhooks::ping_webhook)
-        .service(webhooks::list_deliveries)
-        .service(webhooks::redeliver)
-        .service(operations::healthz)
-        .service(operations::readyz)
-        .service(operations::get_openapi)
-        .service(operations::get_problem);
+/// Names every operation once: for the server and for the OpenAPI document, which each thread would otherwise make again.
+macro_rules! operations {
+    ($($operation:path),+ $(,)?) => {
+        /// Registers every operation.
+        pub fn configure(config: &mut web::ServiceConfig) {
+            $(config.service($operation);)+
+        }
+
+        /// Tells the OpenAPI document of every operation.
+        pub fn describe(config: &mut ServiceConfig) {
+            $(config.service($operation);)+
+        }
+    };
 }
+
+// The framework tries one path after the other: what is asked most stands first.
+operations![
+    moves::play_move,
+    moves::list_legal_moves,
+    // Before the path of one game, which would fit too.
+    exports::export_games,
+    games::get_game,
+    events::list_events,
+    events::list_my_events,
+    turns::list_turns,
+    players::register_player,
+    players::get_me,
+    players::update_me,
+    players::delete_me,
+    players::find_players,
+    players::get_player,
+    ratings::list_ratings,
+    ratings::get_leaderboard,
+    turns::list_invitations,
+    tokens::get_token,
+    tokens::list_tokens,
+    tokens::create_token,
+    tokens::delete_token,
+    rulesets::list_rulesets,
+    rulesets::get_ruleset,
+    games::create_game,
+    games::list_games,
+    seats::take_seat,
+    seats::leave_seat,
+    seats::start_game,
+    seats::resign,
+    seats::abort_game,
+    seats::withdraw_abort,
+    invitations::invite_player,
+    invitations::decline_invitation,
+    invitations::withdraw_invitation,
+    invitations::change_invite,
+    invitations::revoke_invite,
+    invitations::get_invite,
+    invitations::create_rematch,
+    moves::list_moves,
+    moves::get_move,
+    history::get_state,
+    history::get_fairness,
+    history::get_record,
+    statistics::get_player_stats,
+    statistics::get_ruleset_stats,
+    webhooks::create_webhook,
+    webhooks::list_webhooks,
+    webhooks::get_webhook,
+    webhooks::update_webhook,
+    webhooks::delete_webhook,
+    webhooks::rotate_webhook_secret,
+    webhooks::ping_webhook,
+    webhooks::list_deliveries,
+    webhooks::redeliver,
+    operations::healthz,
+    operations::readyz,
+    operations::get_openapi,
+    operations::get_problem,
+];
 
 /// An answer with a JSON body.
 fn json(status: StatusCode, headers: Headers, body: &impl serde::Serialize) -> Answer {
