@@ -85,14 +85,16 @@ pub trait Source: 'static {
 ///
 /// # Errors
 /// The first events cannot be read.
-pub async fn answer(store: &Store, form: Form, watch: Watch, mut source: impl Source) -> Result<HttpResponse, Problem> {
+pub async fn answer(store: &Store, form: Form, watch: Watch, source: impl Source) -> Result<HttpResponse, Problem> {
+    // Behind a pointer: each function that it is handed on to would have room for it.
+    let mut source = Box::new(source);
     let first = source.next().await?;
     let (sender, receiver) = mpsc::channel(ROOM);
-    let (closing, metrics) = (store.closing(), store.clone());
-    let open = Open::new(store);
+    let (closing, store) = (store.closing(), store.clone());
+    let open = Open::new(&store);
     actix_web::rt::spawn(async move {
         let _open = open;
-        let run = run(form, watch, source, first, &sender, metrics.metrics());
+        let run = run(form, watch, source, first, &sender, &store);
         tokio::select! {
             () = run => {}
             // The reader has gone.
@@ -119,11 +121,12 @@ pub async fn answer(store: &Store, form: Form, watch: Watch, mut source: impl So
 async fn run(
     form: Form,
     mut watch: Watch,
-    mut source: impl Source,
+    mut source: Box<impl Source>,
     mut events: Vec<EventOut>,
     sender: &mpsc::Sender<web::Bytes>,
-    metrics: &Metrics,
+    store: &Store,
 ) {
+    let metrics = store.metrics();
     let start = Instant::now();
     let mut heartbeat = interval_at(start + HEARTBEAT, HEARTBEAT);
     let mut look = interval_at(start + LOOK, LOOK);
@@ -139,7 +142,7 @@ async fn run(
                 return;
             }
         }
-        events.clear();
+        events = Vec::new();
         if none_left {
             tokio::select! {
                 () = watch.woken() => {}
@@ -151,8 +154,11 @@ async fn run(
                 }
             }
         }
+        let turn = store.turn_to_read().await;
         // Apart, so that a stream which waits does not keep the room that reading takes.
-        match Box::pin(source.next()).await {
+        let next = Box::pin(source.next()).await;
+        drop(turn);
+        match next {
             Ok(next) => events = next,
             // Passes: the stream looks again by itself.
             Err(problem) if problem.code == super::Code::Unavailable => {}

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, QueueMode, RecycleResult};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::{IDLE, PATIENCE, StoreError, settle_session};
@@ -20,6 +21,8 @@ use super::{IDLE, PATIENCE, StoreError, settle_session};
 #[derive(Clone, Debug)]
 pub(super) struct GamePool {
     pool: Pool<Connector>,
+    /// Who reads for a stream needs one of these first, so that many streams keep no move waiting.
+    turns: Arc<Semaphore>,
     /// Those of all threads that serve requests.
     threads: Arc<Mutex<Vec<Pool<Connector>>>>,
 }
@@ -57,7 +60,7 @@ impl Manager for Connector {
 impl GamePool {
     /// At most so many connections, which are made when they are needed.
     pub fn new(options: PgConnectOptions, connections: usize) -> Self {
-        Self { pool: pool(options, connections), threads: Arc::default() }
+        Self { pool: pool(options, connections), turns: turns(connections), threads: Arc::default() }
     }
 
     /// How many connections this thread may have.
@@ -69,7 +72,7 @@ impl GamePool {
     pub fn for_thread(&self, options: PgConnectOptions, connections: usize) -> Self {
         let pool = pool(options, connections);
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(pool.clone());
-        Self { pool, threads: self.threads.clone() }
+        Self { pool, turns: turns(connections), threads: self.threads.clone() }
     }
 
     /// A connection, as soon as there is one.
@@ -84,6 +87,11 @@ impl GamePool {
             Err(_) => sqlx::Error::PoolTimedOut,
         };
         Err(error.into())
+    }
+
+    /// Waits until few enough read for streams.
+    pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        self.turns.clone().acquire_owned().await.ok()
     }
 
     /// How many connections there are in all threads that serve requests.
@@ -101,6 +109,10 @@ impl GamePool {
         self.pool.close();
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Pool::close);
     }
+}
+
+fn turns(connections: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(connections.div_ceil(2)))
 }
 
 fn pool(options: PgConnectOptions, connections: usize) -> Pool<Connector> {

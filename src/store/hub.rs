@@ -99,6 +99,12 @@ impl Store {
         Watch { hub: self.hub.clone(), id, receiver }
     }
 
+    /// Waits until it is a stream's turn to read, which it is as long as the answer lives. Changes can wake thousands of streams at
+    /// once, and moves are not to queue behind them.
+    pub async fn turn_to_read(&self) -> impl Sized + use<> {
+        self.games.turn().await
+    }
+
     /// Ends all streams: their readers resume at another server, or at this one once it runs again.
     pub fn close_streams(&self) {
         self.hub.closing.send_replace(true);

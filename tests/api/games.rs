@@ -197,7 +197,7 @@ async fn a_tag_opens_no_private_game() {
     let unknown = format!("/v1/games/{}", uuid::Uuid::now_v7());
     app.get(unknown).by(&ada).header("if-none-match", "*").refused(404, "not-found").await;
     // Who has left it no longer belongs.
-    app.delete(format!("{path}/seats/me")).by(&bo).expect(200).await;
+    app.call("DELETE", format!("{path}/seats/me")).by(&bo).expect(200).await;
     app.get(&path).by(&bo).header("if-none-match", "*").refused(404, "not-found").await;
 }
 
@@ -205,7 +205,7 @@ async fn a_tag_opens_no_private_game() {
 async fn an_unknown_game_is_not_found_for_everybody_and_every_operation() {
     let app = TestApp::new().await;
     let ada = app.register("Ada").await;
-    let unknown = uuid::uuid::Uuid::now_v7();
+    let unknown = uuid::Uuid::now_v7();
     let mut bodies = BTreeSet::new();
     let calls = [
         ("GET", "", false),
@@ -313,7 +313,7 @@ async fn me_is_whoever_asks() {
     app.get("/v1/games?player=me").refused(401, "unauthenticated").await;
     app.get("/v1/games?to_move=me").refused(401, "unauthenticated").await;
     app.get("/v1/games?to_move=me").token("x").refused(401, "unauthenticated").await;
-    let nobody = app.get(format!("/v1/games?player={}", uuid::uuid::Uuid::now_v7())).ok(200).await;
+    let nobody = app.get(format!("/v1/games?player={}", uuid::Uuid::now_v7())).ok(200).await;
     assert_eq!((ids(&nobody).len(), &nobody["next_cursor"]), (0, &Value::Null));
 }
 
