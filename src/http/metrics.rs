@@ -43,10 +43,10 @@ impl Requests {
     /// For all operations of the document.
     pub fn new(document: web::Data<Document>, durations: HistogramVec) -> Self {
         let mut routes = Vec::new();
-        for (segments, methods) in &document.paths {
-            let methods = methods.iter().map(Method::as_str).chain([OTHER]);
+        for path in &document.paths {
+            let methods = path.methods().map(Method::as_str).chain([OTHER]);
             let methods = methods.map(|method| (method.to_owned(), Durations::default())).collect();
-            routes.push(Route { template: segments.join("/"), methods });
+            routes.push(Route { template: path.segments.join("/"), methods });
         }
         routes.push(Route { template: OTHER.to_owned(), methods: vec![(OTHER.to_owned(), Durations::default())] });
         Self { durations, document, routes }
@@ -154,10 +154,10 @@ mod tests {
             let Route { template, methods } = &requests.routes[route];
             (methods[method].0.clone(), template.clone())
         };
-        for (segments, methods) in &document.paths {
-            let template = segments.join("/");
+        for known in &document.paths {
+            let template = known.segments.join("/");
             let path = template.replace(['{', '}'], "");
-            for method in methods {
+            for method in known.methods() {
                 assert_eq!(labels(method.clone(), &path), (method.to_string(), template.clone()));
             }
             assert_eq!(labels(Method::TRACE, &path), (OTHER.to_owned(), template.clone()));

@@ -29,6 +29,7 @@ use tracing_actix_web::{RequestId, RootSpanBuilder, TracingLogger};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 use uuid::Uuid;
 
+use crate::rulesets::registry::RulesetId;
 use crate::store::Store;
 use crate::webhook::Targets;
 pub use limits::Limits;
@@ -58,16 +59,32 @@ const EXPOSED: [&str; 9] = [
     "x-request-id",
 ];
 
-/// The OpenAPI document, made once, and what it says about paths.
+/// The OpenAPI document, made once, and what it says that the server goes by. As a tree it takes ten times the room of its text.
 pub struct Document {
     /// The document, ready to be sent.
-    pub json: String,
-    /// The document itself.
-    value: Value,
-    /// Every path with the methods that it takes; `{…}` stands for any segment that is not empty.
-    paths: Vec<(Vec<String>, Vec<Method>)>,
+    json: web::Bytes,
+    /// The schemas of each ruleset's options and moves, as JSON Schemas of their own (2020-12).
+    schemas: Vec<(RulesetId, Value, Value)>,
+    /// Every path.
+    paths: Vec<Path>,
     /// Where in `paths` one is.
     tree: paths::Node,
+}
+
+/// A path of the API.
+struct Path {
+    /// Its words; `{…}` stands for any that is not empty.
+    segments: Vec<String>,
+    operations: Vec<Operation>,
+}
+
+/// What can be done at a path.
+struct Operation {
+    method: Method,
+    /// Whether it looks at tokens: then it succeeds with no wrong one.
+    takes_token: bool,
+    /// The parameters of its query.
+    query: Vec<String>,
 }
 
 impl Document {
@@ -75,42 +92,49 @@ impl Document {
     pub fn new() -> Self {
         let document = openapi::document();
         let items = document["paths"].as_object().into_iter().flatten();
-        let paths = items.map(|(path, item)| {
-            let methods = item.as_object().into_iter().flatten();
-            let methods = methods.filter_map(|(name, _)| Method::from_bytes(name.to_uppercase().as_bytes()).ok());
-            (path.split('/').map(str::to_owned).collect(), methods.collect())
+        let paths: Vec<Path> = items
+            .map(|(path, item)| {
+                let operations = item.as_object().into_iter().flatten();
+                let operations = operations.filter_map(|(name, operation)| Operation::of(name, operation));
+                Path { segments: path.split('/').map(str::to_owned).collect(), operations: operations.collect() }
+            })
+            .collect();
+        let tree = paths::Node::of(paths.iter().map(|path| path.segments.as_slice()));
+        let schemas = RulesetId::ALL.iter().map(|ruleset| {
+            let (options, moves) = ruleset.schema_names();
+            (*ruleset, openapi::json_schema(&document, &options), openapi::json_schema(&document, &moves))
         });
-        let paths: Vec<(Vec<String>, Vec<Method>)> = paths.collect();
-        let tree = paths::Node::of(paths.iter().map(|(path, _)| path.as_slice()));
-        Self { tree, paths, json: document.to_string(), value: document }
+        Self { schemas: schemas.collect(), tree, paths, json: document.to_string().into() }
     }
 
-    /// A component as a JSON Schema of its own (2020-12), with all that it refers to.
-    fn json_schema(&self, component: &str) -> Value {
-        openapi::json_schema(&self.value, component)
+    /// The document, ready to be sent.
+    pub fn json(&self) -> web::Bytes {
+        self.json.clone()
+    }
+
+    /// The JSON Schemas of a ruleset's options and moves.
+    fn schemas_of(&self, ruleset: RulesetId) -> (Value, Value) {
+        let schemas = self.schemas.iter().find(|(known, ..)| *known == ruleset);
+        schemas.map(|(_, options, moves)| (options.clone(), moves.clone())).unwrap_or_default()
     }
 
     /// The methods that a path takes; none if there is no such path.
-    fn methods(&self, path: &str) -> Option<&[Method]> {
-        self.item(path).map(|(_, methods)| methods.as_slice())
+    fn methods(&self, path: &str) -> Option<Vec<&Method>> {
+        self.item(path).map(Path::methods).map(Iterator::collect)
     }
 
-    /// Whether an operation looks at tokens: then it succeeds with no wrong one.
+    /// Whether an operation looks at tokens.
     fn takes_token(&self, method: &Method, path: &str) -> bool {
-        self.operation(method, path)["security"].as_array().is_some_and(|ways| !ways.is_empty())
+        self.operation(method, path).is_some_and(|operation| operation.takes_token)
     }
 
     /// Whether a query has parameters that an operation of the API does not have. Those with parameters of their own look
     /// themselves; `invite` is read with the token.
     fn is_stray(&self, method: &Method, path: &str, query: &str) -> bool {
-        let operation = self.operation(method, path);
-        let parameters = operation["parameters"].as_array().into_iter().flatten();
-        let known: Vec<&Value> =
-            parameters.filter(|parameter| parameter["in"] == "query").map(|parameter| &parameter["name"]).collect();
-        let named = |pair: &str| pair.split('=').next().is_some_and(|name| known.iter().any(|known| **known == *name));
+        let Some(Operation { query: known, .. }) = self.operation(method, path) else { return false };
+        let named = |pair: &str| pair.split('=').next().is_some_and(|name| known.iter().any(|known| known == name));
         path.starts_with("/v1/")
-            && operation.is_object()
-            && known.iter().all(|name| **name == "invite")
+            && known.iter().all(|name| name == "invite")
             && query.split('&').any(|pair| !pair.is_empty() && !named(pair))
     }
 
@@ -119,15 +143,31 @@ impl Document {
         self.tree.find(path.split('/'))
     }
 
-    fn item(&self, path: &str) -> Option<&(Vec<String>, Vec<Method>)> {
+    fn item(&self, path: &str) -> Option<&Path> {
         self.place(path).and_then(|place| self.paths.get(place))
     }
 
-    /// What the document says of an operation; null if there is none.
-    fn operation(&self, method: &Method, path: &str) -> &Value {
-        const NONE: &Value = &Value::Null;
-        let item = self.item(path).map(|(template, _)| &self.value["paths"][template.join("/")]);
-        item.map_or(NONE, |item| &item[method.as_str().to_lowercase()])
+    fn operation(&self, method: &Method, path: &str) -> Option<&Operation> {
+        self.item(path)?.operations.iter().find(|operation| operation.method == *method)
+    }
+}
+
+impl Path {
+    fn methods(&self) -> impl Iterator<Item = &Method> {
+        self.operations.iter().map(|operation| &operation.method)
+    }
+}
+
+impl Operation {
+    /// What the document says of it.
+    fn of(method: &str, operation: &Value) -> Option<Self> {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let query = parameters.filter(|parameter| parameter["in"] == "query");
+        Some(Self {
+            method: Method::from_bytes(method.to_uppercase().as_bytes()).ok()?,
+            takes_token: operation["security"].as_array().is_some_and(|ways| !ways.is_empty()),
+            query: query.filter_map(|parameter| parameter["name"].as_str().map(str::to_owned)).collect(),
+        })
     }
 }
 
@@ -208,7 +248,7 @@ fn logged_path<'a>(sent: &'a str, seen: &str) -> &'a str {
 /// The answer where no operation is registered: the path may exist with other methods.
 async fn nothing_here(request: HttpRequest, document: web::Data<Document>) -> HttpResponse {
     match document.methods(request.path()) {
-        Some(methods) if !methods.contains(request.method()) => problem::method_not_allowed(methods),
+        Some(methods) if !methods.contains(&request.method()) => problem::method_not_allowed(&methods),
         _ => HttpResponse::from_error(Problem::not_found()),
     }
 }

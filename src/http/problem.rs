@@ -413,8 +413,8 @@ impl ResponseError for Rendered {
 }
 
 /// The answer to a method that a path does not take.
-pub fn method_not_allowed(allowed: &[Method]) -> HttpResponse {
-    let allow = allowed.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
+pub fn method_not_allowed(allowed: &[&Method]) -> HttpResponse {
+    let allow = allowed.iter().map(|method| method.as_str()).collect::<Vec<_>>().join(", ");
     let problem = Problem::new(Code::MethodNotAllowed, format!("the path takes {allow}"));
     let mut response = HttpResponse::from_error(problem);
     if let Ok(value) = HeaderValue::from_str(&allow) {

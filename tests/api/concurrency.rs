@@ -257,49 +257,6 @@ async fn what_a_request_that_was_given_up_has_left_open_ends_with_it() {
         assert_eq!((loaded.game.id, u64::from(loaded.game.version)), (id, before["version"].as_u64().unwrap() + 2));
         app.post(table.path("/resignation")).by(&table.players[0]).expect(200).await;
         assert_replays_from_its_seed(&app, &table).await;
-    }
-}
-
-/// Waits until something of this database waits for a lock, or nothing does.
-async fn until_blocked(app: &TestApp, blocked: bool) {
-    let waiting =
-        "select count(*) > 0 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    while sqlx::query_scalar::<_, bool>(waiting).fetch_one(app.sql()).await.unwrap() != blocked {
-        tokio::task::yield_now().await;
-    }
-}
-
-#[tokio::test]
-async fn what_a_request_that_was_given_up_has_left_open_ends_with_it() {
-    let app = TestApp::new().await;
-    for slug in ["leonardo", "leopard", "siggil"] {
-        let table = app.table(slug, &json!({}), 2).await;
-        let (id, before) = (uuid::Uuid::parse_str(&table.id).unwrap(), app.game(&table.id, None).await);
-        // One connection for games, which the next one asks for too.
-        let store = Store::open(app.database().clone(), 2);
-        let access = Access::of(TokenHash::of(&table.players[0].token));
-        // It has written the position by then, and waits in the middle of its transaction.
-        let mut lock = app.sql().begin().await.unwrap();
-        sqlx::query("select from seats where game_id = $1 for update").bind(id).execute(&mut *lock).await.unwrap();
-        let resigning = tokio::spawn({
-            let (store, access) = (store.clone(), access.clone());
-            async move {
-                let answer = |_: &_, _: &_| Answer { status: 200, headers: Headers::default(), body: Vec::new() };
-                store.update_game(id, &access, None, None, &Command::Resign, answer).await.map(drop)
-            }
-        });
-        until_blocked(&app, true).await;
-        resigning.abort();
-        assert!(resigning.await.unwrap_err().is_cancelled());
-        lock.rollback().await.unwrap();
-        // The answers that the next one gets are its own, and nobody keeps the game from going on.
-        let loaded = store.load_game(id, &access, Scope::Read, None).await.unwrap();
-        assert_eq!((loaded.game.id, loaded.game.version), (id, before["version"].as_u64().unwrap() as u32));
-        until_blocked(&app, false).await;
-        assert_eq!(app.game(&table.id, None).await, before);
-        app.play_random(&table, 3, 2).await;
-        app.post(table.path("/resignation")).by(&table.players[0]).expect(200).await;
-        assert_replays_from_its_seed(&app, &table).await;
         store.close().await;
     }
 }

@@ -200,7 +200,8 @@ async fn command_answered(
     command: Command<'_>,
     answer: impl Fn(&Game, &Player) -> Answer,
 ) -> Result<HttpResponse, Problem> {
-    match store.update_game(id, access, expected, key, &command, &answer).await? {
+    // Behind a pointer, as it is large, and the framework hands what it is part of from layer to layer.
+    match Box::pin(store.update_game(id, access, expected, key, &command, &answer)).await? {
         Updated::Done { caller, game, entry: Some(entry), .. } => Ok(send(move_answer(&game, &entry, &caller), false)),
         Updated::Done { caller, game, entry: None, answer: kept } => {
             Ok(send(kept.unwrap_or_else(|| answer(&game, &caller)), false))

@@ -50,7 +50,7 @@ pub(super) async fn get_openapi(document: web::Data<Document>) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((header::CACHE_CONTROL, "no-cache"))
         .content_type("application/json")
-        .body(document.json.clone())
+        .body(document.json())
 }
 
 /// Read about a problem

@@ -58,9 +58,8 @@ pub(super) async fn get_ruleset(
 ) -> Result<HttpResponse, Problem> {
     let ruleset = RulesetId::from_slug(&slug).ok_or_else(Problem::not_found)?;
     let language = Language::of_request(&request, params.0.lang);
-    let (options, moves) = ruleset.schema_names();
-    let body = RulesetOut::new(ruleset, language, document.json_schema(&options), document.json_schema(&moves));
-    Ok(texts(language).json(body))
+    let (options, moves) = document.schemas_of(ruleset);
+    Ok(texts(language).json(RulesetOut::new(ruleset, language, options, moves)))
 }
 
 fn texts(language: Language) -> HttpResponseBuilder {
