@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks for all that building and running needs: Rust, a C compiler (which links, and compiles two of the crates),
+# Checks for all that building and running needs: Rust, a C compiler (which links, and compiles three of the crates),
 # PostgreSQL's server programs. Installs what is missing if the system's package manager has it and we may use it
 # without a password; else says what to install and fails. Says nothing if all is there. --without-postgres leaves out
 # PostgreSQL, for those who serve from a database they have.
