@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -68,10 +70,11 @@ impl Application {
         let addr = listener.local_addr()?;
         let document = web::Data::new(Document::new());
         let (limits, targets) = (web::Data::new(limits), web::Data::new(targets));
-        let threads = workers.or_else(|| available_parallelism().ok().map(NonZero::get)).unwrap_or(1);
+        let threads = threads(workers);
+        let started = Arc::new(AtomicUsize::new(0));
         // Once for each thread.
         let app = move || {
-            let store = web::Data::new(store.for_thread(threads));
+            let store = web::Data::new(store.for_thread(started.fetch_add(1, Ordering::Relaxed)));
             http::app(store, document.clone(), limits.clone(), targets.clone())
         };
         let server = HttpServer::new(app)
@@ -102,6 +105,11 @@ impl Application {
     }
 }
 
+/// How many threads serve requests.
+fn threads(workers: Option<usize>) -> usize {
+    workers.or_else(|| available_parallelism().ok().map(NonZero::get)).unwrap_or(1)
+}
+
 /// The database that a server uses, and the private cluster if it is that.
 struct Database {
     store: Store,
@@ -121,7 +129,8 @@ impl Database {
             }
         };
         let options: PgConnectOptions = url.parse().context("DATABASE_URL cannot be read")?;
-        let store = Store::open(options, settings.db_connections);
+        let threads = threads(settings.workers.map(NonZero::get));
+        let store = Store::open(options, settings.db_connections).spread(threads);
         let database = Self { store, cluster };
         let prepared = tokio::select! {
             prepared = database.prepare() => prepared,

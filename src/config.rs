@@ -164,8 +164,8 @@ pub struct Settings {
     pub pg_bin: Option<PathBuf>,
     /// Most connections to the database for requests; webhooks take two more
     ///
-    /// Half of them are for moves and for reading single games, shared out among the threads, one each at least; the other half is for
-    /// everything else.
+    /// Half of them are for moves and for reading single games, shared out among the threads; the other half is for everything
+    /// else.
     #[arg(long, env = "TAVOLA_DB_CONNECTIONS", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub db_connections: u32,
     /// Threads that serve requests; as many as there are cores unless it is said

@@ -55,6 +55,7 @@ pub struct Metrics {
     pub cut_off: IntCounter,
     connections: IntGaugeVec,
     most_connections: IntGauge,
+    waiting: IntGauge,
     up: IntGauge,
     acquired: Gauge,
     games: IntGaugeVec,
@@ -83,6 +84,8 @@ pub struct Sample {
 pub struct Pool {
     pub idle: usize,
     pub in_use: usize,
+    /// How many requests about games wait for one.
+    pub waiting: usize,
     /// How many there may be.
     pub most: usize,
 }
@@ -126,7 +129,7 @@ impl Default for Metrics {
             "Time in which no server ran, by which clocks were put off",
         );
         let cpu = prometheus::Counter::new("process_cpu_seconds_total", "Processor time of the process");
-        let connections = Opts::new("tavola_database_connections", "Connections of the pool for requests");
+        let connections = Opts::new("tavola_database_connections", "Connections for requests");
         let games = Opts::new("tavola_games", "Games that are open or active, in the whole database");
         Self {
             requests,
@@ -159,7 +162,8 @@ impl Default for Metrics {
                 IntCounter::new("tavola_streams_cut_off_total", "Streams that were ended: their reader did not read"),
             ),
             connections: keep(kept, IntGaugeVec::new(connections, &["state"])),
-            most_connections: whole(kept, "tavola_database_connections_max", "Most connections of that pool"),
+            most_connections: whole(kept, "tavola_database_connections_max", "Most connections for requests"),
+            waiting: whole(kept, "tavola_database_waiting", "Requests about games that wait for a connection"),
             up: whole(kept, "tavola_database_up", "Whether the database answered when it was last asked"),
             acquired: seconds(kept, "tavola_database_acquire_seconds", "How long a connection was waited for then"),
             games: keep(kept, IntGaugeVec::new(games, &["ruleset", "status"])),
@@ -215,6 +219,7 @@ impl Metrics {
         self.connections.with_label_values(&["idle"]).set(pool.idle as i64);
         self.connections.with_label_values(&["in_use"]).set(pool.in_use as i64);
         self.most_connections.set(pool.most as i64);
+        self.waiting.set(pool.waiting as i64);
         // What the system does not tell stays as it was: 0.
         resident_memory().into_iter().for_each(|bytes| self.memory.set(bytes));
         if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {

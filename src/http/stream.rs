@@ -154,7 +154,17 @@ async fn run(
                 }
             }
         }
-        let turn = store.turn_to_read().await;
+        let mut turn = std::pin::pin!(store.turn_to_read());
+        let turn = loop {
+            tokio::select! {
+                turn = &mut turn => break turn,
+                _ = heartbeat.tick() => {
+                    if !send(sender, form.heartbeat().to_owned(), metrics).await {
+                        return;
+                    }
+                }
+            }
+        };
         // Apart, so that a stream which waits does not keep the room that reading takes.
         let next = Box::pin(source.next()).await;
         drop(turn);

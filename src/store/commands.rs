@@ -166,7 +166,7 @@ impl Store {
     ) -> Result<Updated, StoreError> {
         for _ in 0..ATTEMPTS {
             // One for both statements: each command waits for its turn but once.
-            let mut connection = self.games.get().await?;
+            let mut connection = self.games().get().await?;
             let loaded = load_game(&mut connection, id, access, Scope::Play, key).await;
             let Loaded { caller, mut game, repeat, now, clock_time } = connection.settled(loaded)?;
             let caller = caller.ok_or(StoreError::Unauthenticated)?;

@@ -1,38 +1,41 @@
 //! The connections for single games: for moves and other commands, and for reading a game, which are most of what is asked.
 //!
-//! Each thread that serves requests has its own few, for a connection wakes the thread that made it, and waking another one
+//! Each thread that serves requests has its own few, for the system wakes the thread that made a connection, and waking another one
 //! takes longer than a statement. sqlx's pool asks each connection that comes back whether it is still there, since it
 //! cannot know in the middle of what a request was given up; that would be one more round trip for each use. Here whoever is
 //! done says so ([`GameConnection::settle`]), and a connection of which nobody has said it is not used again. Who waits is
 //! served in turn.
 
+use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
-use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, QueueMode, RecycleResult};
+use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, QueueMode, RecycleError, RecycleResult};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{IDLE, PATIENCE, StoreError, settle_session};
 
-/// The connections of one thread.
+/// How long a connection is used. One that stays for ever may stay with a server that is not the primary any more.
+const LIFETIME: Duration = Duration::from_secs(1800);
+
+/// The connections of one thread, or of a few.
 #[derive(Clone, Debug)]
 pub(super) struct GamePool {
     pool: Pool<Connector>,
-    /// Who reads for a stream needs one of these first, so that many streams keep no move waiting.
+    /// Who reads for a stream needs one of these first: many streams keep no move waiting, and take the room of few readings.
     turns: Arc<Semaphore>,
-    /// Those of all threads that serve requests.
-    threads: Arc<Mutex<Vec<Pool<Connector>>>>,
 }
 
-/// How many connections there are.
+/// How many connections there are, and how many requests wait for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub open: usize,
     pub idle: usize,
-    pub most: usize,
+    pub waiting: usize,
 }
 
 /// Makes connections.
@@ -44,12 +47,26 @@ impl Manager for Connector {
     type Error = sqlx::Error;
 
     async fn create(&self) -> Result<PgConnection, sqlx::Error> {
-        let mut connection = self.0.connect().await?;
-        settle_session(&mut connection).await?;
-        Ok(connection)
+        // As sqlx's pool does: a database that is being restarted, or has no room just now, is asked again until whoever waits is
+        // tired of it.
+        let mut pause = Duration::from_millis(10);
+        loop {
+            match self.0.connect().await {
+                Ok(mut connection) => {
+                    settle_session(&mut connection).await?;
+                    return Ok(connection);
+                }
+                Err(error) if !passes_soon(&error) => return Err(error),
+                Err(_) => sleep(pause).await,
+            }
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
     }
 
     async fn recycle(&self, connection: &mut PgConnection, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
+        if metrics.age() > LIFETIME {
+            return Err(RecycleError::message("it is old"));
+        }
         if metrics.last_used() > IDLE {
             connection.ping().await?;
         }
@@ -60,19 +77,10 @@ impl Manager for Connector {
 impl GamePool {
     /// At most so many connections, which are made when they are needed.
     pub fn new(options: PgConnectOptions, connections: usize) -> Self {
-        Self { pool: pool(options, connections), turns: turns(connections), threads: Arc::default() }
-    }
-
-    /// How many connections this thread may have.
-    pub fn most(&self) -> usize {
-        self.pool.status().max_size
-    }
-
-    /// The same for another thread.
-    pub fn for_thread(&self, options: PgConnectOptions, connections: usize) -> Self {
-        let pool = pool(options, connections);
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(pool.clone());
-        Self { pool, turns: turns(connections), threads: self.threads.clone() }
+        // The one that was used last: fewer processes of the database are kept busy, and know by heart what they do.
+        let pool = Pool::builder(Connector(options)).max_size(connections).queue_mode(QueueMode::Lifo).build();
+        let pool = pool.expect("only a pool with time limits of its own needs more to be made");
+        Self { pool, turns: Arc::new(Semaphore::new(connections)) }
     }
 
     /// A connection, as soon as there is one.
@@ -90,35 +98,41 @@ impl GamePool {
     }
 
     /// Waits until few enough read for streams.
-    pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        self.turns.clone().acquire_owned().await.ok()
+    pub fn turn(&self) -> impl Future<Output = Option<OwnedSemaphorePermit>> + use<> {
+        let turns = self.turns.clone();
+        async move { turns.acquire_owned().await.ok() }
     }
 
-    /// How many connections there are in all threads that serve requests.
+    /// How many there may be.
+    pub fn most(&self) -> usize {
+        self.pool.status().max_size
+    }
+
+    /// How many there are.
     pub fn counts(&self) -> Counts {
-        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.iter().map(Pool::status).fold(Counts::default(), |counts, status| Counts {
-            open: counts.open + status.size,
-            idle: counts.idle + status.available,
-            most: counts.most + status.max_size,
-        })
+        let status = self.pool.status();
+        Counts { open: status.size, idle: status.available, waiting: status.waiting }
     }
 
-    /// Ends the connections of all threads, those that are in use once they come back.
+    /// Ends those that are not in use, and the others once they are not.
     pub fn close(&self) {
         self.pool.close();
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Pool::close);
     }
 }
 
-fn turns(connections: usize) -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(connections.div_ceil(2)))
-}
-
-fn pool(options: PgConnectOptions, connections: usize) -> Pool<Connector> {
-    // The one that was used last: fewer processes of the database are kept busy, and know by heart what they do.
-    let pool = Pool::builder(Connector(options)).max_size(connections).queue_mode(QueueMode::Lifo).build();
-    pool.expect("only a pool with time limits of its own needs more to be made")
+/// Whether a connection may be made in a moment: nobody listens (yet), PostgreSQL starts or stops, or all its places are taken.
+fn passes_soon(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(error) => matches!(
+            error.kind(),
+            ErrorKind::ConnectionRefused
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::ConnectionReset
+                | ErrorKind::NotFound
+        ),
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| matches!(&*code, "53300" | "57P03")),
+        _ => false,
+    }
 }
 
 /// A connection in use. It goes back to the others if it is settled when it is dropped, and ends otherwise: what it has left open

@@ -231,7 +231,7 @@ impl Store {
         scope: Scope,
         key: Option<&IdempotencyKey>,
     ) -> Result<Loaded, StoreError> {
-        let mut connection = self.games.get().await?;
+        let mut connection = self.games().get().await?;
         let loaded = load_game(&mut connection, id, access, scope, key).await;
         connection.settled(loaded)
     }
@@ -242,7 +242,7 @@ impl Store {
     /// # Errors
     /// An unknown token or one without the scope; the database fails.
     pub async fn version(&self, id: Uuid, access: &Access, scope: Scope) -> Result<Option<u32>, StoreError> {
-        let mut connection = self.games.get().await?;
+        let mut connection = self.games().get().await?;
         let row = sqlx::query!(
             r#"select p.version as "version?", t.scopes as "scopes?",
                       g.visibility = 'public' or exists (

@@ -77,7 +77,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Store {
     /// For everything but single games.
     pool: PgPool,
-    games: GamePool,
+    /// For single games: those of all threads, and the place of this one's.
+    games: (Arc<[GamePool]>, usize),
     hub: Arc<Hub>,
     metrics: Arc<Metrics>,
 }
@@ -86,38 +87,39 @@ impl Store {
     /// At most so many connections, or two: half of them are for single games, by moves and whoever reads one, the others for
     /// everything else. They are made when they are needed, so this succeeds while the database is away.
     pub fn open(options: PgConnectOptions, connections: u32) -> Self {
-        let games = GamePool::new(options.clone(), (connections as usize / 2).max(1));
-        let pool = PgPoolOptions::new()
-            .max_connections(connections.div_ceil(2))
-            .acquire_timeout(PATIENCE)
-            // A connection that is in use is alive; one that has idled may have been lost, with a restart of the database say.
-            // Asking each time would be a round trip more for every statement.
-            .test_before_acquire(false)
-            .before_acquire(|connection, meta| {
-                Box::pin(async move {
-                    if meta.idle_for > IDLE {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .after_connect(|connection, _| Box::pin(async move { settle_session(connection).await }))
-            .connect_lazy_with(options);
-        Self { pool, games, hub: Arc::default(), metrics: Arc::default() }
+        let games = GamePool::new(options.clone(), (connections / 2).max(1) as usize);
+        let pool = open_pool(options, connections.div_ceil(2));
+        Self { pool, games: (Arc::new([games]), 0), hub: Arc::default(), metrics: Arc::default() }
     }
 
-    /// The same for one of so many threads, which has its share of the connections for games, one at least, to itself.
-    pub fn for_thread(&self, threads: usize) -> Self {
-        let share = (self.games.most() / threads).max(1);
-        let games = self.games.for_thread(PgConnectOptions::clone(&self.pool.connect_options()), share);
-        Self { games, ..self.clone() }
+    /// Shares the connections for games out among so many threads, each of which is to have [`Store::for_thread`]. Two of them stay
+    /// together at least, so that one that waits for a row does not keep all games of a thread waiting: threads may have to share.
+    pub fn spread(self, threads: usize) -> Self {
+        let most: usize = self.games.0.iter().map(GamePool::most).sum();
+        let pools = threads.min(most / 2).max(1);
+        let options = self.pool.connect_options();
+        let share = |place| most / pools + usize::from(place < most % pools);
+        let games = (0..pools).map(|place| GamePool::new(PgConnectOptions::clone(&options), share(place))).collect();
+        Self { games: (games, 0), ..self }
     }
 
-    /// The same database by connections of its own, at most so many. A connection lives on the runtime that made it: those of
-    /// requests end with the threads that serve them, and what goes on a little longer needs others.
+    /// The same for the thread of this number, from 0.
+    pub fn for_thread(&self, number: usize) -> Self {
+        let games = self.games.0.clone();
+        let place = number % games.len();
+        Self { games: (games, place), ..self.clone() }
+    }
+
+    /// The same database by connections of its own, at most so many, for everything but single games. A connection lives on the runtime
+    /// that made it: those of requests end with the threads that serve them, and what goes on a little longer needs others.
     pub fn apart(&self, connections: u32) -> Self {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
-        Self { hub: self.hub.clone(), metrics: self.metrics.clone(), ..Self::open(options, connections) }
+        Self { pool: open_pool(options, connections), ..self.clone() }
+    }
+
+    fn games(&self) -> &GamePool {
+        let (pools, place) = &self.games;
+        &pools[*place]
     }
 
     /// Brings the schema up to date.
@@ -137,7 +139,7 @@ impl Store {
     /// It does not answer.
     pub async fn is_ready(&self) -> Result<bool, StoreError> {
         let newest = MIGRATIONS.iter().map(|migration| migration.version).max();
-        let mut connection = self.games.get().await?;
+        let mut connection = self.games().get().await?;
         let applied: Option<i64> = sqlx::query_scalar("select max(version) from _sqlx_migrations where success")
             .fetch_one(&mut *connection)
             .await?;
@@ -151,11 +153,31 @@ impl Store {
         self.hub.webhooks_woken.notify_one();
     }
 
-    /// Ends all connections once what they are doing is done.
+    /// Ends all connections, those for everything but games once what they are doing is done.
     pub async fn close(&self) {
-        self.games.close();
+        self.games.0.iter().for_each(GamePool::close);
         self.pool.close().await;
     }
+}
+
+/// A pool of at most so many connections, which are made when they are needed.
+fn open_pool(options: PgConnectOptions, connections: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(PATIENCE)
+        // A connection that is in use is alive; one that has idled may have been lost, with a restart of the database say.
+        // Asking each time would be a round trip more for every statement.
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > IDLE {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .after_connect(|connection, _| Box::pin(async move { settle_session(connection).await }))
+        .connect_lazy_with(options)
 }
 
 /// Ends what waits too long. Without this one row that stays locked, by a server whose machine has failed in the middle of a

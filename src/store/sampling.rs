@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::game_pool::Counts;
 use super::{Store, StoreError};
 use crate::metrics::{Metrics, Pool, Sample};
 use crate::rulesets::registry::RulesetId;
@@ -14,10 +15,17 @@ impl Store {
 
     /// The connections of all threads as they are now.
     pub fn connections(&self) -> Pool {
-        let games = self.games.counts();
-        let (open, idle) = (self.pool.size() as usize + games.open, self.pool.num_idle() + games.idle);
-        let most = self.pool.options().get_max_connections() as usize + games.most;
-        Pool { idle, in_use: open.saturating_sub(idle), most }
+        let (size, idle) = (self.pool.size() as usize, self.pool.num_idle());
+        let most = self.pool.options().get_max_connections() as usize;
+        self.games.0.iter().fold(Pool { idle, in_use: size.saturating_sub(idle), waiting: 0, most }, |all, games| {
+            let Counts { open, idle, waiting } = games.counts();
+            Pool {
+                idle: all.idle + idle,
+                in_use: all.in_use + open.saturating_sub(idle),
+                waiting: all.waiting + waiting,
+                most: all.most + games.most(),
+            }
+        })
     }
 
     /// Looks up what a sample has. Live games are counted by an index of which only their part is read: this takes as long as

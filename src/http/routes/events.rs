@@ -115,6 +115,13 @@ impl GameReader {
             events.push(EventOut::in_game(write_place(row.place()), &game, row, viewer, player));
             self.at = Some((game, row.place()));
         }
+        // That was all of the version that was loaded: its number is enough to see whether there is more.
+        let end = Place::after(loaded.game.version);
+        if rows.len() < limit as usize
+            && let Some((_, place)) = &mut self.at
+        {
+            *place = end.max(*place);
+        }
         Ok(events)
     }
 
