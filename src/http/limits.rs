@@ -334,9 +334,7 @@ pub async fn limit(
     }
     let mut response = next.call(request).await?.map_into_boxed_body();
     let status = response.status();
-    let proven = !asker.known
-        && asker.token.is_some()
-        && (status.is_success() || status == StatusCode::NOT_MODIFIED)
+    let proven = (status.is_success() || status == StatusCode::NOT_MODIFIED)
         && document.takes_token(response.request().method(), &path);
     limits.settle(&asker, status, proven, &mut draws);
     draws.tell(response.headers_mut());

@@ -1,6 +1,7 @@
 //! Streams of events: server-sent events or NDJSON, heartbeats, and what becomes of slow readers.
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::time::Duration;
 
 use actix_web::http::header::{self, ContentEncoding};
@@ -143,21 +144,19 @@ async fn run(
             }
         }
         events = Vec::new();
-        if none_left {
-            tokio::select! {
-                () = watch.woken() => {}
-                _ = look.tick() => {}
-                _ = heartbeat.tick() => {
-                    if !send(sender, form.heartbeat().to_owned(), metrics).await {
-                        return;
-                    }
+        let wait = async {
+            if none_left {
+                tokio::select! {
+                    () = watch.woken() => {}
+                    _ = look.tick() => {}
                 }
             }
-        }
-        let mut turn = std::pin::pin!(store.turn_to_read());
+            store.turn_to_read().await
+        };
+        let mut wait = pin!(wait);
         let turn = loop {
             tokio::select! {
-                turn = &mut turn => break turn,
+                turn = &mut wait => break turn,
                 _ = heartbeat.tick() => {
                     if !send(sender, form.heartbeat().to_owned(), metrics).await {
                         return;

@@ -6,15 +6,15 @@
 //! done says so ([`GameConnection::settle`]), and a connection of which nobody has said it is not used again. Who waits is
 //! served in turn.
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, QueueMode, RecycleError, RecycleResult};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{sleep, timeout};
 
 use super::{IDLE, PATIENCE, StoreError, settle_session};
@@ -23,11 +23,11 @@ use super::{IDLE, PATIENCE, StoreError, settle_session};
 const LIFETIME: Duration = Duration::from_secs(1800);
 
 /// The connections of one thread, or of a few.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct GamePool {
     pool: Pool<Connector>,
     /// Who reads for a stream needs one of these first: many streams keep no move waiting, and take the room of few readings.
-    turns: Arc<Semaphore>,
+    turns: Semaphore,
 }
 
 /// How many connections there are, and how many requests wait for one.
@@ -39,8 +39,14 @@ pub(super) struct Counts {
 }
 
 /// Makes connections.
-#[derive(Debug)]
 struct Connector(PgConnectOptions);
+
+/// Without the options, which have a password.
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector")
+    }
+}
 
 impl Manager for Connector {
     type Type = PgConnection;
@@ -80,7 +86,7 @@ impl GamePool {
         // The one that was used last: fewer processes of the database are kept busy, and know by heart what they do.
         let pool = Pool::builder(Connector(options)).max_size(connections).queue_mode(QueueMode::Lifo).build();
         let pool = pool.expect("only a pool with time limits of its own needs more to be made");
-        Self { pool, turns: Arc::new(Semaphore::new(connections)) }
+        Self { pool, turns: Semaphore::new(connections) }
     }
 
     /// A connection, as soon as there is one.
@@ -98,9 +104,8 @@ impl GamePool {
     }
 
     /// Waits until few enough read for streams.
-    pub fn turn(&self) -> impl Future<Output = Option<OwnedSemaphorePermit>> + use<> {
-        let turns = self.turns.clone();
-        async move { turns.acquire_owned().await.ok() }
+    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.turns.acquire().await.ok()
     }
 
     /// How many there may be.

@@ -101,8 +101,8 @@ impl Store {
 
     /// Waits until it is a stream's turn to read, which it is as long as the answer lives. Changes can wake thousands of streams at
     /// once, and moves are not to queue behind them.
-    pub fn turn_to_read(&self) -> impl Future<Output = impl Sized + use<>> + use<> {
-        self.games().turn()
+    pub async fn turn_to_read(&self) -> impl Sized {
+        self.games().turn().await
     }
 
     /// Ends all streams: their readers resume at another server, or at this one once it runs again.

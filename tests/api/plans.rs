@@ -13,6 +13,7 @@ use tavola::store::{Filter, List, Sort, SortKey, Span, Store, TimeKey};
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
+use crate::follow::Form;
 use crate::helpers::TestApp;
 use crate::play::Chance;
 
@@ -262,4 +263,35 @@ async fn moves_read_a_game_and_nothing_else(app: &TestApp) {
         // Each round is some ten requests; a repeated move reads the log up to it.
         assert!(rows <= moves * 80, "{rows} rows of {table} for {moves} moves");
     }
+}
+
+/// How many rows of seats are read while so many moves are played by someone who knows the game, with a stream or without.
+async fn seats_read(moves: usize, followed: bool) -> i64 {
+    let app = TestApp::new().await;
+    let table = app.table("leopard", &serde_json::json!({}), 2).await;
+    let mut stream = None;
+    if followed {
+        let mut following = app.follow(&table.id, None, None, Form::ServerSent).await;
+        following.until("snapshot").await;
+        stream = Some(following);
+    }
+    let mut chance = Chance(5);
+    for _ in 0..moves {
+        app.play_one(&table, &mut chance).await;
+        if let Some(stream) = &mut stream {
+            stream.some(1).await;
+        }
+    }
+    drop(stream);
+    app.store.close().await;
+    read(&app).await["seats"].rows
+}
+
+#[tokio::test]
+async fn a_stream_loads_its_game_once_for_each_event() {
+    let moves = 12;
+    let (alone, followed) = (seats_read(moves, false).await, seats_read(moves, true).await);
+    // A move itself, and what is asked before it, loads the game at least three times.
+    let load = alone / (3 * moves as i64);
+    assert!(followed - alone <= load * (moves as i64 + 2), "{alone} rows alone, {followed} with a stream");
 }

@@ -90,6 +90,7 @@ async fn what_happens_is_counted_and_no_secret_told() {
     let text = reaches(&server, r#"tavola_games{ruleset="leonardo",status="active"}"#, 1.0).await;
     assert_eq!(value(&text, "tavola_database_up"), 1.0);
     assert_eq!(value(&text, "tavola_database_connections_max"), 16.0);
+    assert_eq!(value(&text, "tavola_database_waiting"), 0.0);
     assert!(value(&text, "process_resident_memory_bytes") > 1e6 && value(&text, "process_cpu_seconds_total") > 0.0);
 
     // Streams, as long as they are read; this one's reader has an event that there never was.
