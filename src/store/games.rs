@@ -371,7 +371,7 @@ async fn load_row(
             p.version as "version?", p.moves_count as "moves_count?", p.last_move_at, p.to_move_seat, p.to_move_since, p.due_at,
             p.remaining_ms, p.snapshot,
             s.seats as "seats?: Json<Vec<SeatRow>>",
-            k.request_hash as "request_hash?", k.game_id as key_game_id, k.move_number, k.status as key_status,
+            k.request_hash as "request_hash?", k.move_number, k.status as key_status,
             k.headers as "headers: Json<Headers>", k.body,
             p.changed_at as "changed_at?", now() as "now!", 
             (select case when at < now() - interval '10 seconds' then at else now() end from heartbeats) as "clock_time!"
@@ -390,7 +390,7 @@ async fn load_row(
             and k.created_at > now() - interval '24 hours'"#,
         id,
         token.map(|token| &token.0[..]),
-        key.map(|key| &key.hash[..]),
+        key.map(|key| key.hash),
     )
     .fetch_one(connection)
     .await?;
@@ -432,7 +432,6 @@ async fn load_row(
         game: game(),
         key: row.request_hash.map(|request_hash| KeyRow {
             request_hash,
-            game_id: row.key_game_id,
             move_number: row.move_number,
             status: row.key_status,
             headers: row.headers,

@@ -18,8 +18,8 @@ pub(super) const KEY_CONSTRAINT: &str = "idempotency_keys_pkey";
 /// A client's key for a request, with what tells the request from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    pub(super) hash: [u8; 32],
-    pub(super) request_hash: [u8; 32],
+    pub(super) hash: Uuid,
+    pub(super) request_hash: Uuid,
 }
 
 impl IdempotencyKey {
@@ -31,8 +31,14 @@ impl IdempotencyKey {
         request.update(path);
         request.update([0]);
         request.update(body);
-        Self { hash: Sha256::digest(key).into(), request_hash: request.finalize().into() }
+        Self { hash: half(Sha256::digest(key).into()), request_hash: half(request.finalize().into()) }
     }
+}
+
+/// The first half of a SHA-256, as the database keeps it. 128 bits are too many to find the key of somebody else's registration by
+/// them, and who finds two keys of their own that are alike has deceived but themselves.
+fn half(hash: [u8; 32]) -> Uuid {
+    Uuid::from_bytes(std::array::from_fn(|place| hash[place]))
 }
 
 /// An answer as it was given.
@@ -55,16 +61,15 @@ pub struct Headers {
 /// What an earlier request under the same key did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// It played this move; the answer follows from the log.
-    Move { game_id: Uuid, number: u32 },
+    /// It played this move of the game in its path; the answer follows from the log.
+    Move { number: u32 },
     /// It was answered so.
     Answer(Answer),
 }
 
 /// A row of `idempotency_keys`, as other statements join it.
 pub(super) struct Row {
-    pub request_hash: Vec<u8>,
-    pub game_id: Option<Uuid>,
+    pub request_hash: Uuid,
     pub move_number: Option<i32>,
     pub status: Option<i16>,
     pub headers: Option<Json<Headers>>,
@@ -77,9 +82,9 @@ impl Row {
         if self.request_hash != key.request_hash {
             return Err(StoreError::KeyReused);
         }
-        match (self.game_id, self.move_number, self.status, self.body) {
-            (Some(game_id), Some(number), ..) => Ok(Repeat::Move { game_id, number: number as u32 }),
-            (_, _, Some(status), Some(body)) => {
+        match (self.move_number, self.status, self.body) {
+            (Some(number), ..) => Ok(Repeat::Move { number: number as u32 }),
+            (_, Some(status), Some(body)) => {
                 let headers = self.headers.map(|headers| headers.0).unwrap_or_default();
                 Ok(Repeat::Answer(Answer { status: status as u16, headers, body }))
             }
@@ -92,11 +97,11 @@ impl Row {
 pub(super) async fn find(pool: &PgPool, player: Uuid, key: &IdempotencyKey) -> Result<Option<Repeat>, StoreError> {
     let row = sqlx::query_as!(
         Row,
-        r#"select request_hash, game_id, move_number, status, headers as "headers: Json<Headers>", body
+        r#"select request_hash, move_number, status, headers as "headers: Json<Headers>", body
            from idempotency_keys
            where player_id = $1 and key_hash = $2 and created_at > now() - interval '24 hours'"#,
         player,
-        &key.hash[..],
+        key.hash,
     )
     .fetch_optional(pool)
     .await?;
@@ -114,8 +119,8 @@ pub(super) async fn keep(
         "insert into idempotency_keys (player_id, key_hash, request_hash, status, headers, body)
          values ($1, $2, $3, $4, $5, $6)",
         player,
-        &key.hash[..],
-        &key.request_hash[..],
+        key.hash,
+        key.request_hash,
         answer.status as i16,
         Json(&answer.headers) as _,
         answer.body,
@@ -131,7 +136,7 @@ pub(super) async fn forget_expired(pool: &PgPool, player: Uuid, key: &Idempotenc
         "delete from idempotency_keys
          where player_id = $1 and key_hash = $2 and created_at <= now() - interval '24 hours'",
         player,
-        &key.hash[..],
+        key.hash,
     )
     .execute(pool)
     .await?;
@@ -201,21 +206,27 @@ impl super::Store {
         Ok(answer)
     }
 
-    /// Deletes up to `limit` keys that are older than a day; answers how many.
+    /// Deletes the keys that are older than a day from so many pages of their table, from the one numbered `first` on; answers how
+    /// many keys, or none if the table has no such page.
     ///
     /// # Errors
     /// The database fails.
-    pub async fn prune_idempotency_keys(&self, limit: u32) -> Result<u64, StoreError> {
-        let done = sqlx::query!(
-            "delete from idempotency_keys
-             where (player_id, key_hash) in (
-                 select player_id, key_hash from idempotency_keys
-                 where created_at <= now() - interval '24 hours'
-                 order by created_at limit $1 for update skip locked)",
-            i64::from(limit),
+    pub async fn prune_idempotency_keys(&self, first: i64, pages: i64) -> Result<Option<u64>, StoreError> {
+        let row = sqlx::query!(
+            r#"with pruned as (
+                delete from idempotency_keys
+                where ctid >= format('(%s,0)', $1::bigint)::tid and ctid < format('(%s,0)', $1::bigint + $2::bigint)::tid
+                      and created_at <= now() - interval '24 hours'
+                returning 1
+             )
+             select count(*) as "pruned!",
+                    $1 < pg_relation_size('idempotency_keys') / current_setting('block_size')::bigint as "is_there!"
+             from pruned"#,
+            first,
+            pages,
         )
-        .execute(&self.pool)
+        .fetch_one(&self.pool)
         .await?;
-        Ok(done.rows_affected())
+        Ok(row.is_there.then_some(row.pruned as u64))
     }
 }

@@ -1,5 +1,6 @@
 //! What commands write: statements of whole games and of single moves, all guarded by the version that was read.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sqlx::types::Json;
 use sqlx::{Connection, PgConnection};
@@ -137,7 +138,7 @@ async fn write_move(
             returning game_id
         ), logged as (
             insert into moves (game_id, number, version, seat, move, events, at, to_move_seat, due_at, remaining_ms)
-            select game_id, $4, $3, $12, $13, $14, $7, $5, $9, $10 from written
+            select game_id, $4, $3, $12, $13::text::json, $14::text::json, $7, $5, $9, $10 from written
         ), queued as (
             insert into webhook_deliveries (webhook_id, type, game_id, version, seat, deadline)
             select w.id, n.type, game_id, $3, n.seat, case when n.type = 'your_turn' then $18::timestamptz end
@@ -145,8 +146,8 @@ async fn write_move(
             cross join unnest($15::uuid[], $16::text[], $17::smallint[]) as n (player_id, type, seat)
             join webhooks w on w.player_id = n.player_id and w.disabled_at is null
         ), kept as (
-            insert into idempotency_keys (player_id, key_hash, request_hash, game_id, move_number)
-            select $19, $20, $21, game_id, $4 from written where $20::bytea is not null
+            insert into idempotency_keys (player_id, key_hash, request_hash, move_number)
+            select $19, $20, $21, $4 from written where $20::uuid is not null
         )
         select game_id from written"#,
         game.id,
@@ -161,19 +162,25 @@ async fn write_move(
         game.remaining_ms.as_deref(),
         game.state.as_ref().map(|state| state.snapshot()),
         i16::from(entry.seat),
-        Json(&entry.mv) as _,
-        Json(&entry.events) as _,
+        text(&entry.mv)?,
+        text(&entry.events)?,
         &notices.players,
         &notices.kinds as _,
         &notices.seats as _,
         game.deadline(),
         key.map(|(player, _)| player),
-        key.map(|(_, key)| &key.hash[..]),
-        key.map(|(_, key)| &key.request_hash[..]),
+        key.map(|(_, key)| key.hash),
+        key.map(|(_, key)| key.request_hash),
     )
     .fetch_optional(connection)
     .await?;
     Ok(written.is_some())
+}
+
+/// What the log keeps, as text: as `Json` the driver would send `jsonb`, which the database would take apart and write in its own,
+/// longer way.
+fn text(value: &impl Serialize) -> Result<String, sqlx::Error> {
+    serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(error.into()))
 }
 
 /// Writes that a move has ended its game: the outcome, what lists find it by, the last event, and that it is to be counted.

@@ -48,6 +48,26 @@ async fn a_move_is_answered_with_itself_and_the_game_after_it() {
 }
 
 #[tokio::test]
+async fn the_log_keeps_the_text_as_it_was_written() {
+    let app = TestApp::new().await;
+    for ruleset in RulesetId::ALL {
+        let slug = ruleset.meta().slug;
+        let table = app.table(slug, &short(slug), usize::from(*ruleset.meta().seats.end())).await;
+        app.play_random(&table, 0, 4).await;
+    }
+    let kept: Vec<String> = sqlx::query_scalar("select move::text from moves union all select events::text from moves")
+        .fetch_all(app.sql())
+        .await
+        .unwrap();
+    assert_eq!(kept.len(), 8 * RulesetId::ALL.len());
+    for text in kept {
+        let value: Value = serde_json::from_str(&text).unwrap();
+        // Not as the database writes JSON that it has taken apart, with spaces.
+        assert_eq!(text.len(), value.to_string().len(), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn who_is_not_to_move_has_no_legal_moves_and_may_play_none() {
     let app = TestApp::new().await;
     for ruleset in RulesetId::ALL.iter().filter(|ruleset| ruleset.meta().seats.contains(&2)) {

@@ -112,8 +112,11 @@ operations![
 
 /// An answer with a JSON body.
 fn json(status: StatusCode, headers: Headers, body: &impl serde::Serialize) -> Answer {
+    // A game and a move take one to two thousand bytes.
+    let mut text = Vec::with_capacity(2048);
     // Wire types are plain data: writing them cannot fail.
-    Answer { status: status.as_u16(), headers, body: serde_json::to_vec(body).unwrap_or_default() }
+    let _ = serde_json::to_writer(&mut text, body);
+    Answer { status: status.as_u16(), headers, body: text }
 }
 
 /// The answer that shows a game to a player.
@@ -207,13 +210,23 @@ async fn command_answered(
             Ok(send(kept.unwrap_or_else(|| answer(&game, &caller)), false))
         }
         Updated::Repeated { repeat: Repeat::Answer(answer), .. } => Ok(send(answer, true)),
-        // What the first answer said follows from the log.
-        Updated::Repeated { caller, repeat: Repeat::Move { game_id, number } } => {
-            let game = store.load_game(game_id, access, Scope::Read, None).await?.game;
-            let entry = store.entry(&game, number).await?;
-            // With all that the move did, its end of the game for instance.
-            let then = store.game_at(&game, Place::after(entry.version)).await?.ok_or_else(Problem::not_found)?;
-            Ok(send(move_answer(&then, &entry, &caller), true))
+        Updated::Repeated { caller, repeat: Repeat::Move { number } } => {
+            Box::pin(answer_again(store, id, access, &caller, number)).await
         }
     }
+}
+
+/// Answers a move as it was answered when it was played: what that said follows from the log.
+async fn answer_again(
+    store: &Store,
+    id: uuid::Uuid,
+    access: &Access,
+    caller: &Player,
+    number: u32,
+) -> Result<HttpResponse, Problem> {
+    let game = store.load_game(id, access, Scope::Read, None).await?.game;
+    let entry = store.entry(&game, number).await?;
+    // With all that the move did, its end of the game for instance.
+    let then = store.game_at(&game, Place::after(entry.version)).await?.ok_or_else(Problem::not_found)?;
+    Ok(send(move_answer(&then, &entry, caller), true))
 }
