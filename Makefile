@@ -11,7 +11,7 @@ EXAMPLES ?= 30
 
 TESTDB := $(CARGO) run --quiet --locked --bin testdb --
 
-.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak faults pgbouncer clients openapi lint-openapi schemathesis sqlx bench bench-load
+.PHONY: help setup run test check fmt-check clippy doc sqlx-check goldens laws soak faults pgbouncer clients openapi lint-openapi schemathesis sqlx dist bench bench-load
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -93,10 +93,13 @@ schemathesis: setup ## have Schemathesis try every operation of a server, EXAMPL
 sqlx: setup ## rewrite .sqlx, what the compiler knows about the queries, after a change of query or migration
 	sh scripts/sqlx.sh
 
+dist: setup ## build the server as images have it, target/dist/tavola; takes a quarter of an hour
+	$(CARGO) build --locked --profile dist --bin tavola
+
 bench: setup ## measure the engine: decisions, views, snapshots of every ruleset; takes a minute after the build
 	$(CARGO) bench --locked --bench engine
 
-bench-load: setup ## play over HTTP against a server, with pgbench beside it; takes eight minutes after the build; LOAD='--clients 16'
+bench-load: setup ## play over HTTP against a server, with pgbench beside it; takes eight minutes after the build; LOAD='--server target/dist/tavola'
 	$(CARGO) bench --locked --bench load -- $(LOAD)
 
 pgbouncer: setup ## servers behind a real PgBouncer: work in session mode, refuse the others; needs the program pgbouncer

@@ -44,8 +44,8 @@ impl Limit {
         for statement in [
             "create function load_game(bigint) returns uuid language sql immutable as
                  $$ select lpad(to_hex($1), 32, '0')::uuid $$",
-            "create function load_key(bigint) returns bytea language sql immutable as
-                 $$ select int8send($1) || '\\x000102030405060708090a0b0c0d0e0f1011121314151617'::bytea $$",
+            "create function load_key(bigint) returns uuid language sql immutable as
+                 $$ select encode(int8send($1) || '\\x0001020304050607'::bytea, 'hex')::uuid $$",
             "create table load_games as
                  select id, load_game(row_number() over (order by id)) as copy from games where status = 'active'",
             "insert into games select (jsonb_populate_record(g, jsonb_build_object('id', l.copy))).*
