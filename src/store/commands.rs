@@ -164,6 +164,7 @@ impl Store {
         command: &Command<'_>,
         answer: impl Fn(&Game, &Player) -> Answer,
     ) -> Result<Updated, StoreError> {
+        // What is seldom needed waits behind a pointer: with all of it in place every command would take four times the room.
         for _ in 0..ATTEMPTS {
             // One for both statements: each command waits for its turn but once.
             let mut connection = self.games().get().await?;
@@ -176,7 +177,7 @@ impl Store {
             // A deadline that has passed counts, also if no sweeper has come by yet.
             if game.player_to_move().is_some() && game.due_at.is_some_and(|due| due <= clock_time) {
                 let loaded = Loaded { caller: None, game, repeat: None, now, clock_time };
-                let attended = self.attend(&mut connection, loaded, 0).await;
+                let attended = Box::pin(self.attend(&mut connection, loaded, 0)).await;
                 if let Some((game, change)) = connection.settled(attended)? {
                     self.announce(&game, &change);
                 }
@@ -198,7 +199,7 @@ impl Store {
                 }
                 None => {
                     let answer = || Some(answer(&game, &caller));
-                    write_change(&mut connection, &game, version, &change, key, answer).await
+                    Box::pin(write_change(&mut connection, &game, version, &change, key, answer)).await
                 }
             };
             if written.is_ok() {
@@ -212,7 +213,7 @@ impl Store {
                 }
                 // Another change came first.
                 Ok(None) => {}
-                Err(error) => self.after_failure(error, key).await?,
+                Err(error) => Box::pin(self.after_failure(error, key)).await?,
             }
         }
         Err(StoreError::Contended)

@@ -41,20 +41,10 @@ pub(super) struct Counts {
 /// Makes connections.
 struct Connector(PgConnectOptions);
 
-/// Without the options, which have a password.
-impl fmt::Debug for Connector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Connector")
-    }
-}
-
-impl Manager for Connector {
-    type Type = PgConnection;
-    type Error = sqlx::Error;
-
-    async fn create(&self) -> Result<PgConnection, sqlx::Error> {
-        // As sqlx's pool does: a database that is being restarted, or has no room just now, is asked again until whoever waits is
-        // tired of it.
+impl Connector {
+    /// As sqlx's pool does: a database that is being restarted, or has no room just now, is asked again until whoever waits is
+    /// tired of it.
+    async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
         let mut pause = Duration::from_millis(10);
         loop {
             match self.0.connect().await {
@@ -67,6 +57,23 @@ impl Manager for Connector {
             }
             pause = (pause * 2).min(Duration::from_secs(1));
         }
+    }
+}
+
+/// Without the options, which have a password.
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector")
+    }
+}
+
+impl Manager for Connector {
+    type Type = PgConnection;
+    type Error = sqlx::Error;
+
+    async fn create(&self) -> Result<PgConnection, sqlx::Error> {
+        // Behind a pointer: otherwise every request had the room for it, ten times as much as it needs of itself.
+        Box::pin(self.connect()).await
     }
 
     async fn recycle(&self, connection: &mut PgConnection, metrics: &Metrics) -> RecycleResult<sqlx::Error> {

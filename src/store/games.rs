@@ -339,7 +339,7 @@ async fn game_of(connection: &mut PgConnection, row: GameRow) -> Result<Game, St
             // The snapshot is a cache: the log has the truth.
             Err(error) => {
                 tracing::warn!(game = %game.id, %error, "snapshot rebuilt from the log");
-                replayed(connection, &game, game.moves_count).await?
+                Box::pin(replayed(connection, &game, game.moves_count)).await?
             }
         });
     }

@@ -103,8 +103,21 @@ pub(super) async fn write_entry(
     key: Option<(Uuid, &IdempotencyKey)>,
 ) -> Result<bool, sqlx::Error> {
     if game.outcome.is_none() {
-        return write_move(connection, game, version, entry, change, key).await;
+        write_move(connection, game, version, entry, change, key).await
+    } else {
+        Box::pin(write_last_move(connection, game, version, entry, change, key)).await
     }
+}
+
+/// Writes a move that has ended its game, and the end.
+async fn write_last_move(
+    connection: &mut PgConnection,
+    game: &Game,
+    version: u32,
+    entry: &Entry,
+    change: &Change,
+    key: Option<(Uuid, &IdempotencyKey)>,
+) -> Result<bool, sqlx::Error> {
     let mut transaction = connection.begin().await?;
     if !write_move(&mut transaction, game, version, entry, change, key).await? {
         transaction.rollback().await?;
