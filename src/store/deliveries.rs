@@ -290,7 +290,13 @@ impl Store {
     /// # Errors
     /// The database fails.
     pub async fn record_attempt(&self, due: &Due, outcome: &Outcome) -> Result<(), StoreError> {
+        let written = self.write_attempt(due, outcome).await;
+        // Whoever sees it counted sees also what came of it.
         self.metrics.attempts.with_label_values(&[outcome.verdict.as_str()]).inc();
+        written
+    }
+
+    async fn write_attempt(&self, due: &Due, outcome: &Outcome) -> Result<(), StoreError> {
         let (id, webhook) = (due.message.id, due.message.webhook_id);
         let mut transaction = self.pool.begin().await?;
         // First of all, as whoever deletes a webhook does: otherwise each could wait for the other.
