@@ -7,6 +7,8 @@ use tavola::http::openapi;
 use tavola::rulesets::registry::RulesetId;
 
 mod common;
+#[path = "../clients/rust/downgrade.rs"]
+mod downgrade;
 
 fn operations(document: &Value) -> Vec<(&String, &String, &Value)> {
     let paths = document["paths"].as_object().expect("a document has paths");
@@ -30,6 +32,31 @@ fn the_committed_document_is_that_of_the_code() {
     let path = common::tests_path("../openapi/openapi.json");
     let committed = std::fs::read_to_string(&path).expect("openapi/openapi.json is there; `make openapi` writes it");
     assert!(committed == openapi::pretty(), "openapi/openapi.json is out of date: `make openapi`, and review the diff");
+}
+
+#[test]
+fn it_can_be_told_in_the_words_of_openapi_3_0() {
+    // As the client in Rust is made of it, which takes too long to be made each time.
+    let mut document = openapi::document();
+    downgrade::downgrade(&mut document).expect("there is a translation for all of it");
+    // What there is in components, and in bodies and answers of operations; not the examples.
+    let schemas = document["components"]["schemas"].as_object().unwrap().values().cloned().collect::<Vec<_>>();
+    let operations = operations(&document).into_iter().flat_map(|(.., operation)| {
+        let contents =
+            [&operation["requestBody"]].into_iter().chain(operation["responses"].as_object().unwrap().values());
+        contents.flat_map(|content| content["content"].as_object().into_iter().flatten())
+    });
+    let bodies = operations.map(|(_, content)| content["schema"].clone());
+    for schema in schemas.into_iter().chain(bodies) {
+        walk(&schema, &mut |words| {
+            assert!(!words.contains_key("anyOf") && !words.contains_key("const"), "{words:?}");
+            // It is a word, or the name of a property, which has an object.
+            assert!(!matches!(words.get("pattern"), Some(Value::String(_))), "{words:?}");
+            // `type` can be the name of a property too, which has an object.
+            assert!(!matches!(words.get("type"), Some(Value::Array(_))), "{words:?}");
+            assert_ne!(words.get("type"), Some(&Value::from("null")), "{words:?}");
+        });
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn downgrade_operation(operation: &mut Value) -> Result<(), String> {
         if let Some(schema) = parameter.get_mut("schema") {
             downgrade_schema(schema)?;
             // Each of these would make a type of its own for each operation, to check what the server checks anyway.
-            for word in ["pattern", "minLength", "maxLength"] {
+            for word in ["minLength", "maxLength"] {
                 schema.as_object_mut().and_then(|words| words.remove(word));
             }
         }
@@ -56,6 +56,8 @@ fn downgrade_schema(schema: &mut Value) -> Result<(), String> {
     }
     // 3.0 has nothing for names; they stay strings.
     words.remove("propertyNames");
+    // The client would need a crate for regular expressions, to check what the server checks anyway.
+    words.remove("pattern");
     // The server fills defaults in. progenitor would do so in answers too, where what is missing has its reasons.
     words.remove("default");
     if let Some(value) = words.remove("const") {
@@ -68,11 +70,11 @@ fn downgrade_schema(schema: &mut Value) -> Result<(), String> {
         words.insert("type".into(), only.clone());
         words.insert("nullable".into(), nullable.into());
     }
-    merge_null(words);
     // To progenitor `anyOf` is a struct of all its members at once; one of them, the first that fits, is what is meant.
     if let Some(members) = words.remove("anyOf") {
         words.insert("oneOf".into(), members);
     }
+    merge_null(words);
     // Beside a reference nothing counts in 3.0, and a default or a description is worth keeping.
     if words.len() > 1
         && let Some(reference) = words.remove("$ref")
