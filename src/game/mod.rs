@@ -299,13 +299,18 @@ impl Game {
     /// The seed from which the game's chance follows (fairness 3); only of use once the seats are final. As secret as the
     /// server's seed.
     pub fn game_seed(&self) -> [u8; 32] {
-        let entropies = self.seats.iter().map(|taken| taken.entropy.as_str());
-        game_seed(&self.server_seed.0, &self.id.hyphenated().to_string(), self.ruleset.meta().slug, entropies)
+        self.seed_later()()
     }
 
     /// The chance of the game.
     pub fn random(&self) -> Random {
-        Random::new(self.game_seed())
+        Random::later(self.seed_later())
+    }
+
+    fn seed_later(&self) -> impl FnOnce() -> [u8; 32] + Send + 'static {
+        let (server_seed, id, slug) = (self.server_seed.0, self.id, self.ruleset.meta().slug);
+        let entropies: Vec<Entropy> = self.seats.iter().map(|taken| taken.entropy.clone()).collect();
+        move || game_seed(&server_seed, &id.hyphenated().to_string(), slug, entropies.iter().map(Entropy::as_str))
     }
 
     /// The state at the deal, before any move.

@@ -4,7 +4,7 @@ use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
 use actix_web::http::header::AUTHORIZATION;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
 
 use super::problem::{Code, Problem};
 use crate::store::{Access, TokenHash};
@@ -56,13 +56,21 @@ impl FromRequest for Token {
 /// # Errors
 /// It has the header, but not in the form of one with a bearer token.
 pub fn token(request: &HttpRequest) -> Result<Option<TokenHash>, Problem> {
+    // The budgets look first, and then what is asked: it is hashed but once.
+    if let Some(token) = request.extensions().get::<TokenHash>() {
+        return Ok(Some(*token));
+    }
     let Some(value) = request.headers().get(AUTHORIZATION) else { return Ok(None) };
     let token = value.to_str().ok().and_then(|text| {
         let (scheme, token) = text.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
     });
     match token {
-        Some(token) if !token.is_empty() => Ok(Some(TokenHash::of(token))),
+        Some(token) if !token.is_empty() => {
+            let token = TokenHash::of(token);
+            request.extensions_mut().insert(token);
+            Ok(Some(token))
+        }
         _ => Err(Problem::new(Code::Unauthenticated, "send Authorization: Bearer <token>")),
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Sole source of chance in the rulesets. Nothing here draws entropy; seeds come in as arguments.
 
+use std::sync::LazyLock;
+
 use hmac::{Hmac, KeyInit, Mac};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -33,20 +35,24 @@ pub fn game_seed<'a>(
 }
 
 /// All the chance of one game, as independent numbered streams.
-#[derive(Clone)]
 pub struct Random {
-    game_seed: [u8; 32],
+    game_seed: LazyLock<[u8; 32], Box<dyn FnOnce() -> [u8; 32] + Send>>,
 }
 
 impl Random {
     /// The chance that follows from a game's seed.
     pub fn new(game_seed: [u8; 32]) -> Self {
-        Self { game_seed }
+        Self::later(move || game_seed)
+    }
+
+    /// The chance that follows from a game's seed, which is computed when it is first needed: by few moves.
+    pub fn later(game_seed: impl FnOnce() -> [u8; 32] + Send + 'static) -> Self {
+        Self { game_seed: LazyLock::new(Box::new(game_seed)) }
     }
 
     /// The keystream with that nonce, from its beginning (fairness 4).
     pub fn stream(&self, number: u64) -> Stream {
-        let mut generator = ChaCha20Rng::from_seed(self.game_seed);
+        let mut generator = ChaCha20Rng::from_seed(*self.game_seed);
         generator.set_stream(number);
         Stream(generator)
     }
