@@ -39,15 +39,17 @@ fn it_can_be_told_in_the_words_of_openapi_3_0() {
     // As the client in Rust is made of it, which takes too long to be made each time.
     let mut document = openapi::document();
     downgrade::downgrade(&mut document).expect("there is a translation for all of it");
-    // What there is in components, and in bodies and answers of operations; not the examples.
+    // What there is in components, and in bodies, answers and parameters of operations; not the examples.
     let schemas = document["components"]["schemas"].as_object().unwrap().values().cloned().collect::<Vec<_>>();
-    let operations = operations(&document).into_iter().flat_map(|(.., operation)| {
+    let contents = operations(&document).into_iter().flat_map(|(.., operation)| {
         let contents =
             [&operation["requestBody"]].into_iter().chain(operation["responses"].as_object().unwrap().values());
         contents.flat_map(|content| content["content"].as_object().into_iter().flatten())
     });
-    let bodies = operations.map(|(_, content)| content["schema"].clone());
-    for schema in schemas.into_iter().chain(bodies) {
+    let bodies = contents.map(|(_, content)| content["schema"].clone());
+    let parameters = operations(&document).into_iter().flat_map(|(.., operation)| operation["parameters"].as_array());
+    let parameters = parameters.flatten().map(|parameter| parameter["schema"].clone());
+    for schema in schemas.into_iter().chain(bodies).chain(parameters) {
         walk(&schema, &mut |words| {
             assert!(!words.contains_key("anyOf") && !words.contains_key("const"), "{words:?}");
             // It is a word, or the name of a property, which has an object.

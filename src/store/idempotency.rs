@@ -207,7 +207,7 @@ impl super::Store {
     }
 
     /// Deletes the keys that are older than a day from so many pages of their table, from the one numbered `first` on; answers how
-    /// many keys, or none if the table has no such page.
+    /// many keys, or none if the table has no such page. What somebody else is about to delete is left to them.
     ///
     /// # Errors
     /// The database fails.
@@ -215,8 +215,11 @@ impl super::Store {
         let row = sqlx::query!(
             r#"with pruned as (
                 delete from idempotency_keys
-                where ctid >= format('(%s,0)', $1::bigint)::tid and ctid < format('(%s,0)', $1::bigint + $2::bigint)::tid
-                      and created_at <= now() - interval '24 hours'
+                where ctid = any(array(
+                    select ctid from idempotency_keys
+                    where ctid >= format('(%s,0)', $1::bigint)::tid and ctid < format('(%s,0)', $1::bigint + $2::bigint)::tid
+                          and created_at <= now() - interval '24 hours'
+                    for update skip locked))
                 returning 1
              )
              select count(*) as "pruned!",

@@ -105,30 +105,22 @@ pub(super) async fn write_entry(
     if game.outcome.is_none() {
         write_move(connection, game, version, entry, change, key).await
     } else {
-        Box::pin(write_last_move(connection, game, version, entry, change, key)).await
+        let last = async move {
+            let mut transaction = connection.begin().await?;
+            if !write_move(&mut transaction, game, version, entry, change, key).await? {
+                transaction.rollback().await?;
+                return Ok(false);
+            }
+            write_end(&mut transaction, game, entry.at).await?;
+            if ratings::counts(game) {
+                ratings::count(&mut transaction, game, change.at).await?;
+            }
+            transaction.commit().await?;
+            Ok(true)
+        };
+        // Behind a pointer: other moves are without room for it.
+        Box::pin(last).await
     }
-}
-
-/// Writes a move that has ended its game, and the end.
-async fn write_last_move(
-    connection: &mut PgConnection,
-    game: &Game,
-    version: u32,
-    entry: &Entry,
-    change: &Change,
-    key: Option<(Uuid, &IdempotencyKey)>,
-) -> Result<bool, sqlx::Error> {
-    let mut transaction = connection.begin().await?;
-    if !write_move(&mut transaction, game, version, entry, change, key).await? {
-        transaction.rollback().await?;
-        return Ok(false);
-    }
-    write_end(&mut transaction, game, entry.at).await?;
-    if ratings::counts(game) {
-        ratings::count(&mut transaction, game, change.at).await?;
-    }
-    transaction.commit().await?;
-    Ok(true)
 }
 
 /// The one statement that writes a move: position, log, key and what is to be told, or nothing (false) if the version has
