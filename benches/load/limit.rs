@@ -50,7 +50,10 @@ impl Limit {
                  select id, load_game(row_number() over (order by id)) as copy from games where status = 'active'",
             "insert into games select (jsonb_populate_record(g, jsonb_build_object('id', l.copy))).*
              from games g join load_games l on l.id = g.id",
-            "insert into positions select (jsonb_populate_record(p, jsonb_build_object('game_id', l.copy))).*
+            "insert into positions (game_id, changed_at, last_move_at, to_move_since, due_at, version, moves_count, to_move_seat,
+                                    remaining_ms, snapshot, check_at)
+             select l.copy, changed_at, last_move_at, to_move_since, due_at, version, moves_count, to_move_seat,
+                    remaining_ms, snapshot, check_at
              from positions p join load_games l on l.id = p.game_id",
             "insert into seats select (jsonb_populate_record(s, jsonb_build_object('game_id', l.copy))).*
              from seats s join load_games l on l.id = s.game_id",
@@ -75,7 +78,7 @@ impl Limit {
         .await?;
         ensure!(samples.len() == SAMPLES, "only {} moves were played", samples.len());
         let (load, write) = (
-            statement("left join idempotency_keys k on")?,
+            statement("left join idempotency_keys k\n            on")?,
             statement("with written as (\n            update positions")?,
         );
         let scripts = (0..SAMPLES).map(|sample| script(&load, &write, sample, copies)).collect();
@@ -142,7 +145,7 @@ impl Limit {
 
 impl Sample {
     /// As definitions for pgbench.
-    fn variables(&self, number: usize) -> [String; 8] {
+    fn variables(&self, number: usize) -> [String; 7] {
         let Self { seat, mv, events, snapshot, due_at, player, token } = self;
         [
             format!("seat_{number}={seat}"),
@@ -150,7 +153,6 @@ impl Sample {
             format!("events_{number}={events}"),
             format!("snapshot_{number}={snapshot}"),
             format!("due_{number}={due_at}"),
-            format!("player_{number}={player}"),
             format!("players_{number}={{{player}}}"),
             format!("token_{number}={token}"),
         ]
@@ -180,7 +182,6 @@ fn script(load: &str, write: &str, sample: usize, games: i64) -> String {
         ":next".into(),
         ":number".into(),
         of("seat"),
-        of("player"),
         ":at".into(),
         ":at".into(),
         due.clone(),
@@ -193,7 +194,6 @@ fn script(load: &str, write: &str, sample: usize, games: i64) -> String {
         ":told_kinds".into(),
         ":told_seats".into(),
         due,
-        of("player"),
         "load_key(:key)".into(),
         "load_key(:game)".into(),
     ];

@@ -43,7 +43,8 @@ impl Store {
                     set version = version + 1, due_at = due_at + (now() - greatest(at, changed_at)), changed_at = greatest(now(), changed_at),
                         xid = pg_current_xact_id()
                     from credit
-                    where due_at > at and changed_at < now() and to_move_player_id is not null
+                    where check_at is not null and due_at > at and changed_at < now() and exists (
+                        select from seats s where s.game_id = p.game_id and s.seat = p.to_move_seat and s.status = 'playing')
                     returning p.game_id, p.version, p.moves_count, p.last_move_at, p.to_move_seat, p.to_move_since, p.due_at, p.remaining_ms,
                               p.changed_at
                 )
@@ -73,6 +74,28 @@ impl Store {
         Ok(silence.map(Duration::seconds_f64))
     }
 
+    /// Puts off when some games are looked at in which a move has put off the deadline since that was set; answers whether there may
+    /// be more. Games in which something happens at the moment are left alone.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn delay_checks(&self) -> Result<bool, StoreError> {
+        const MOST: i64 = 1_000;
+        let delayed = sqlx::query!(
+            "update positions p set check_at = p.due_at
+             from (
+                 select game_id from positions
+                 where check_at <= clock_time() and due_at > (select clock_time())
+                 order by check_at limit $1 for update skip locked
+             ) as early
+             where p.game_id = early.game_id",
+            MOST,
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(delayed.rows_affected() == MOST as u64)
+    }
+
     /// Claims one game in which the server has to act and does so; answers whether there was one. `choice` is any number,
     /// which picks the move of a bot.
     ///
@@ -81,7 +104,8 @@ impl Store {
     pub async fn attend_next(&self, choice: u64) -> Result<bool, StoreError> {
         let mut claim = self.pool.begin().await?;
         let id = sqlx::query_scalar!(
-            "select game_id from positions where due_at <= clock_time() order by due_at limit 1 for update skip locked"
+            "select game_id from positions where check_at <= clock_time() and due_at <= (select clock_time())
+             order by check_at limit 1 for update skip locked"
         )
         .fetch_optional(&mut *claim)
         .await?;
@@ -101,7 +125,7 @@ impl Store {
                 claim.rollback().await?;
                 // Unless somebody could after all, meanwhile.
                 sqlx::query!(
-                    "update positions set due_at = now() + interval '1 minute' where game_id = $1 and due_at <= now()",
+                    "update positions set check_at = now() + interval '1 minute' where game_id = $1 and due_at <= now()",
                     id
                 )
                 .execute(&self.pool)

@@ -386,7 +386,8 @@ async fn load_row(
             from seats s join players sp on sp.id = s.player_id
             where s.game_id = $1
         ) as s on true
-        left join idempotency_keys k on k.player_id = t.player_id and k.key_hash = $3
+        left join idempotency_keys k
+            on k.id = encode(substring(sha256(uuid_send(t.player_id) || uuid_send($3::uuid)) for 16), 'hex')::uuid
             and k.created_at > now() - interval '24 hours'"#,
         id,
         token.map(|token| &token.0[..]),

@@ -33,6 +33,12 @@ impl IdempotencyKey {
         request.update(body);
         Self { hash: half(Sha256::digest(key).into()), request_hash: half(request.finalize().into()) }
     }
+
+    /// What it is kept under: the same of two players is two keys. `load_row` in `games.rs` has it computed by the database, which
+    /// finds out who asks in the same statement.
+    pub(super) fn id(&self, player: Uuid) -> Uuid {
+        half(Sha256::new().chain_update(player).chain_update(self.hash).finalize().into())
+    }
 }
 
 /// The first half of a SHA-256, as the database keeps it. 128 bits are too many to find the key of somebody else's registration by
@@ -99,9 +105,8 @@ pub(super) async fn find(pool: &PgPool, player: Uuid, key: &IdempotencyKey) -> R
         Row,
         r#"select request_hash, move_number, status, headers as "headers: Json<Headers>", body
            from idempotency_keys
-           where player_id = $1 and key_hash = $2 and created_at > now() - interval '24 hours'"#,
-        player,
-        key.hash,
+           where id = $1 and created_at > now() - interval '24 hours'"#,
+        key.id(player),
     )
     .fetch_optional(pool)
     .await?;
@@ -116,11 +121,11 @@ pub(super) async fn keep(
     answer: &Answer,
 ) -> Result<(), sqlx::Error> {
     sqlx::query!(
-        "insert into idempotency_keys (player_id, key_hash, request_hash, status, headers, body)
+        "insert into idempotency_keys (id, request_hash, player_id, status, headers, body)
          values ($1, $2, $3, $4, $5, $6)",
-        player,
-        key.hash,
+        key.id(player),
         key.request_hash,
+        player,
         answer.status as i16,
         Json(&answer.headers) as _,
         answer.body,
@@ -133,10 +138,8 @@ pub(super) async fn keep(
 /// Makes room for a key whose old use is more than a day ago and has not been pruned yet.
 pub(super) async fn forget_expired(pool: &PgPool, player: Uuid, key: &IdempotencyKey) -> Result<(), sqlx::Error> {
     sqlx::query!(
-        "delete from idempotency_keys
-         where player_id = $1 and key_hash = $2 and created_at <= now() - interval '24 hours'",
-        player,
-        key.hash,
+        "delete from idempotency_keys where id = $1 and created_at <= now() - interval '24 hours'",
+        key.id(player),
     )
     .execute(pool)
     .await?;

@@ -2,7 +2,7 @@
 //!
 //! A list is put together from two parts, since running games and those that are over keep what is asked for in different
 //! places: a game that is over has everything in `games` and `seats`, where indexes have it in every order; of a running
-//! game, what each move changes is in `positions`. Each part comes in order and no longer than a page.
+//! game, what each move changes is in `positions`, where it touches no index. Each part comes in order and no longer than a page.
 //!
 //! A little long for one file: filters, orders and parts make one statement together, and a change of one is a change of all.
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use sqlx::postgres::PgRow;
 use sqlx::types::Json;
 use sqlx::{FromRow, Postgres, QueryBuilder};
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
 use super::games::INVITED;
@@ -139,7 +139,13 @@ fn first_id(at: OffsetDateTime) -> Uuid {
 /// The microsecond, which is what the database knows, at or after an instant.
 fn ceil(at: OffsetDateTime) -> OffsetDateTime {
     let beyond = at.nanosecond() % 1_000;
-    if beyond == 0 { at } else { at + time::Duration::nanoseconds(i64::from(1_000 - beyond)) }
+    if beyond == 0 { at } else { at + Duration::nanoseconds(i64::from(1_000 - beyond)) }
+}
+
+/// The ten minutes of an instant, as `positions.last_move_bucket` has them.
+fn bucket(at: OffsetDateTime) -> OffsetDateTime {
+    let into = Duration::seconds(at.unix_timestamp().rem_euclid(600)) + Duration::nanoseconds(at.nanosecond().into());
+    at.checked_sub(into).unwrap_or(at)
 }
 
 /// The statuses that a part can have with this filter, as a list for SQL; none if there are none.
@@ -194,7 +200,9 @@ fn push_part(
 ) -> bool {
     let List { filter, sort, caller, .. } = *list;
     let Some(statuses) = statuses(filter, part) else { return false };
-    let of_player = filter.player.filter(|_| filter.to_move.is_none());
+    // Whose turn it is, is found among that player's games.
+    let of_player = filter.to_move.or(filter.player);
+    let opponent = filter.opponent.filter(|_| filter.to_move.is_none() && of_player.is_some());
     // Where what is over has its times and its id, for an index to have them together.
     let over = if of_player.is_some() { "s." } else { "g." };
     let finished_at = format!("{over}finished_at");
@@ -210,7 +218,7 @@ fn push_part(
         ),
     };
     let id = match (part, of_player) {
-        (_, Some(_)) if filter.opponent.is_some() => "c.game_id",
+        (_, Some(_)) if opponent.is_some() => "c.game_id",
         (_, Some(_)) => "s.game_id",
         (Part::Live, None) if from_positions => "p.game_id",
         _ => "g.id",
@@ -223,13 +231,15 @@ fn push_part(
         (SortKey::LastMove, _, Segment::Undated) if filter.last_move.is_open() => None,
         _ => return false,
     };
+    // All running games by their last moves: by index in the order of the ten minutes in which these were.
+    let in_buckets = part == Part::Live && from_positions && of_player.is_none();
     sql.push(before)
         .push("(select ")
         .push(id)
         .push(" as id, ")
         .push(at.unwrap_or("null::timestamptz"))
         .push(" as at from ");
-    if let (Some(player), Some(opponent)) = (of_player, filter.opponent) {
+    if let (Some(player), Some(opponent)) = (of_player, opponent) {
         // First what they have in common, by the index alone (`offset` has it done first); only that is looked at.
         sql.push("(select a.game_id from seats a join seats b on b.game_id = a.game_id where a.player_id = ");
         sql.push_bind(player).push(" and b.player_id = ").push_bind(opponent);
@@ -260,10 +270,10 @@ fn push_part(
     if let Some(result) = filter.result {
         sql.push(" and s.result = '").push(result.as_str()).push("'");
     }
-    if let Some(player) = filter.to_move {
-        sql.push(" and p.to_move_player_id = ").push_bind(player);
+    if filter.to_move.is_some() {
+        sql.push(" and p.to_move_seat = s.seat and s.status = 'playing'");
     }
-    if filter.opponent.is_some() && of_player.is_some() {
+    if opponent.is_some() {
         sql.push(" and s.game_id = c.game_id");
     }
     let others = filter.opponent.into_iter().chain(filter.player).filter(|_| filter.to_move.is_some());
@@ -297,14 +307,17 @@ fn push_part(
     }
     // What follows from the order of things: no game is over, or moved in, before it is there. It spares walks through the
     // part of an index in which nothing can be.
-    let born_until = [filter.created.until, filter.finished.until, filter.last_move.until].into_iter().flatten().min();
+    // In buckets the time of the last move itself says where to look; the planner would take both for more than that.
+    let moved_until = filter.last_move.until.filter(|_| !in_buckets);
+    let born_until = [filter.created.until, filter.finished.until, moved_until].into_iter().flatten().min();
     for (bound, is) in [(filter.created.from, " >= "), (born_until, " < ")] {
         if let Some(bound) = bound {
             sql.push(" and ").push(id).push(is).push_bind(first_id(bound));
         }
     }
     let moved_from = filter.last_move.from.filter(|_| sort.key == SortKey::Finished);
-    if let (Some(at), Some(from)) = (at, filter.created.from.max(moved_from)) {
+    let at_from = filter.created.from.max(moved_from);
+    if let (Some(at), Some(from)) = (at, at_from) {
         sql.push(" and ").push(at).push(" >= ").push_bind(ceil(from));
     }
     if let Side::Before(instant) | Side::Since(instant) = side {
@@ -317,14 +330,23 @@ fn push_part(
     if let Some(at) = at {
         sql.push(" and ").push(at).push(" is not null");
     }
-    if part == Part::Live && from_positions {
-        // Says of the position that the game is active, so that those of games that are over are left aside by an index.
-        sql.push(" and p.to_move_seat is not null");
-    }
     if sort.key == SortKey::LastMove && segment == Segment::Undated {
         sql.push(" and ").push(&last_move_at).push(" is null");
     }
     let (beyond, direction) = if sort.descending { (" < ", " desc") } else { (" > ", "") };
+    if in_buckets {
+        sql.push(" and p.last_move_bucket is not null");
+        // What the conditions on the time itself mean for where it is looked for.
+        let reached = after.and_then(|after| after.at);
+        let (from, until) = if sort.descending { (None, reached) } else { (reached, None) };
+        let from = from.max(filter.last_move.from).max(at_from);
+        let until = until.into_iter().chain(filter.last_move.until).min();
+        for (bound, is) in [(from, " >= "), (until, " <= ")] {
+            if let Some(bound) = bound {
+                sql.push(" and p.last_move_bucket").push(is).push_bind(bucket(ceil(bound)));
+            }
+        }
+    }
     match (after, at) {
         (Some(TimeKey { at: Some(time), game_id }), Some(at)) => {
             sql.push(" and (").push(at).push(", ").push(id).push(")").push(beyond).push("(");
@@ -340,6 +362,9 @@ fn push_part(
         _ => {}
     }
     sql.push(" order by ");
+    if in_buckets {
+        sql.push("p.last_move_bucket").push(direction).push(", ");
+    }
     if let Some(at) = at {
         sql.push(at).push(direction).push(", ");
     }

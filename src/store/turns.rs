@@ -39,15 +39,16 @@ impl Store {
     /// The database fails.
     pub async fn list_turns(&self, player: Uuid, after: Option<TimeKey>, limit: u32) -> Result<TimePage, StoreError> {
         let mut sql = QueryBuilder::new(COLUMNS);
-        // As the index has it, in which what has no deadline is after all that has one.
-        let key = "coalesce(due_at, 'infinity'::timestamptz)";
-        sql.push(", page.at from (select game_id as id, due_at as at from positions where to_move_player_id = ");
-        sql.push_bind(player);
+        let key = "coalesce(p.due_at, 'infinity'::timestamptz)";
+        // Of all the player's games that are not over: with an index of whose turn it is, every move would write into that.
+        sql.push(", page.at from (select p.game_id as id, p.due_at as at from seats s");
+        sql.push(" join positions p on p.game_id = s.game_id and p.to_move_seat = s.seat");
+        sql.push(" where s.over_at is null and s.status = 'playing' and s.player_id = ").push_bind(player);
         if let Some(TimeKey { at, game_id }) = after {
-            sql.push(" and (").push(key).push(", game_id) > (coalesce(");
+            sql.push(" and (").push(key).push(", p.game_id) > (coalesce(");
             sql.push_bind(at).push(", 'infinity'::timestamptz), ").push_bind(game_id).push(")");
         }
-        sql.push(" order by ").push(key).push(", game_id limit ").push_bind(i64::from(limit) + 1);
+        sql.push(" order by ").push(key).push(", p.game_id limit ").push_bind(i64::from(limit) + 1);
         sql.push(") as page").push(JOINS).push(" order by page.at nulls last, page.id");
         self.timed_page(sql, limit).await
     }

@@ -137,22 +137,23 @@ async fn write_move(
     let written = sqlx::query_scalar!(
         r#"with written as (
             update positions
-            set version = $3, moves_count = $4, last_move_at = $7, to_move_seat = $5, to_move_player_id = $6, changed_at = $7,
-                to_move_since = $8, due_at = $9, remaining_ms = $10, snapshot = $11, xid = pg_current_xact_id()
+            set version = $3, moves_count = $4, last_move_at = $6, to_move_seat = $5, changed_at = $6, to_move_since = $7, due_at = $8,
+                check_at = case when $8::timestamptz is not null then least(check_at, $8) end, remaining_ms = $9, snapshot = $10,
+                xid = pg_current_xact_id()
             where game_id = $1 and version = $2
             returning game_id
         ), logged as (
             insert into moves (game_id, number, version, seat, move, events, at, to_move_seat, due_at, remaining_ms)
-            select game_id, $4, $3, $12, $13::text::json, $14::text::json, $7, $5, $9, $10 from written
+            select game_id, $4, $3, $11, $12::text::json, $13::text::json, $6, $5, $8, $9 from written
         ), queued as (
             insert into webhook_deliveries (webhook_id, type, game_id, version, seat, deadline)
-            select w.id, n.type, game_id, $3, n.seat, case when n.type = 'your_turn' then $18::timestamptz end
+            select w.id, n.type, game_id, $3, n.seat, case when n.type = 'your_turn' then $17::timestamptz end
             from written
-            cross join unnest($15::uuid[], $16::text[], $17::smallint[]) as n (player_id, type, seat)
+            cross join unnest($14::uuid[], $15::text[], $16::smallint[]) as n (player_id, type, seat)
             join webhooks w on w.player_id = n.player_id and w.disabled_at is null
         ), kept as (
-            insert into idempotency_keys (player_id, key_hash, request_hash, move_number)
-            select $19, $20, $21, $4 from written where $20::uuid is not null
+            insert into idempotency_keys (id, request_hash, move_number)
+            select $18, $19, $4 from written where $18::uuid is not null
         )
         select game_id from written"#,
         game.id,
@@ -160,7 +161,6 @@ async fn write_move(
         game.version as i32,
         game.moves_count as i32,
         game.to_move.map(i16::from),
-        game.player_to_move().map(|player| player.id),
         entry.at,
         game.to_move_since,
         game.due_at,
@@ -173,8 +173,7 @@ async fn write_move(
         &notices.kinds as _,
         &notices.seats as _,
         game.deadline(),
-        key.map(|(player, _)| player),
-        key.map(|(_, key)| key.hash),
+        key.map(|(player, key)| key.id(player)),
         key.map(|(_, key)| key.request_hash),
     )
     .fetch_optional(connection)
@@ -229,14 +228,14 @@ pub(super) async fn write_position(
 ) -> Result<bool, sqlx::Error> {
     let done = sqlx::query!(
         "update positions
-         set version = $3, to_move_seat = $4, to_move_player_id = $5, changed_at = $6, to_move_since = $7, due_at = $8,
-             remaining_ms = $9, snapshot = $10, xid = pg_current_xact_id()
+         set version = $3, to_move_seat = $4, changed_at = $5, to_move_since = $6, due_at = $7,
+             check_at = case when $7::timestamptz is not null then least(check_at, $7) end, remaining_ms = $8, snapshot = $9,
+             xid = pg_current_xact_id()
          where game_id = $1 and version = $2",
         game.id,
         version as i32,
         game.version as i32,
         game.to_move.map(i16::from),
-        game.player_to_move().map(|player| player.id),
         change.at,
         game.to_move_since,
         game.due_at,
@@ -333,14 +332,13 @@ pub(super) async fn insert_game(
     .execute(&mut *transaction)
     .await?;
     sqlx::query!(
-        "insert into positions (game_id, version, moves_count, to_move_seat, to_move_player_id, changed_at, to_move_since,
-                                due_at, remaining_ms, snapshot)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        "insert into positions (game_id, version, moves_count, to_move_seat, changed_at, to_move_since, due_at, check_at,
+                                remaining_ms, snapshot)
+         values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9)",
         game.id,
         game.version as i32,
         game.moves_count as i32,
         game.to_move.map(i16::from),
-        game.player_to_move().map(|player| player.id),
         change.at,
         game.to_move_since,
         game.due_at,

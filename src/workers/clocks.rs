@@ -32,6 +32,7 @@ pub async fn run_once(store: &Store) -> Result<u64, StoreError> {
 /// # Errors
 /// As [`run_once`].
 pub async fn attend_all(store: &Store) -> Result<u64, StoreError> {
+    while store.delay_checks().await? {}
     let mut done = 0;
     // Which of the legal moves a bot plays is nobody's secret.
     while store.attend_next(rand::random()).await? {

@@ -29,11 +29,20 @@ impl TestApp {
         self.table_like(&wanted, self.players(seats).await).await
     }
 
-    /// Does to a row of positions what a statement's `set` says.
+    /// Does to a row of positions what a statement's `set` says; an earlier deadline is then noticed as one would be that was set so.
     async fn position(&self, table: &Table, set: &str) {
-        let sql = format!("update positions set {set} where game_id = $1");
         let id = Uuid::parse_str(&table.id).unwrap();
-        sqlx::query(sqlx::AssertSqlSafe(sql)).bind(id).execute(self.sql()).await.unwrap();
+        for set in [set, "check_at = least(check_at, due_at)"] {
+            let sql = format!("update positions set {set} where game_id = $1");
+            sqlx::query(sqlx::AssertSqlSafe(sql)).bind(id).execute(self.sql()).await.unwrap();
+        }
+    }
+
+    /// A number that a column of positions tells of a game.
+    async fn told(&self, table: &Table, what: &str) -> i64 {
+        let sql = format!("select ({what})::bigint from positions where game_id = $1");
+        let id = Uuid::parse_str(&table.id).unwrap();
+        sqlx::query_scalar(sqlx::AssertSqlSafe(sql)).bind(id).fetch_one(self.sql()).await.unwrap()
     }
 
     /// Has no server run for so long, before which nothing had happened for as long; no deadline is changed.
@@ -481,7 +490,8 @@ async fn who_was_to_move_since_just_before_the_servers_died_gets_the_time_back_t
     ];
     app.silence("1 hour").await;
     // The last move came between two signs of life, of which there was no other; the time would have run out since.
-    let sql = "update positions set changed_at = at + interval '500 ms', due_at = now() - interval '30 minutes' from heartbeats";
+    let sql = "update positions set changed_at = at + interval '500 ms', due_at = now() - interval '30 minutes',
+                                    check_at = now() - interval '30 minutes' from heartbeats";
     sqlx::query(sql).execute(app.sql()).await.unwrap();
     assert_eq!(app.attend().await, 0);
     let late = seat_to_move(&app.game(&tables[2].id, None).await).unwrap();
@@ -521,6 +531,42 @@ async fn what_is_no_move_puts_a_deadline_off_by_the_silence_once() {
 }
 
 #[tokio::test]
+async fn the_sweeper_that_comes_too_early_comes_again_when_a_turn_is_due() {
+    let app = TestApp::new().await;
+    let [table, locked] =
+        [app.on_clock("leonardo", &per_move(86_400), 2).await, app.on_clock("siggil", &bank(86_400, 5), 2).await];
+    let (due, check) = ("extract(epoch from due_at) * 1000000", "extract(epoch from check_at) * 1000000");
+    let first = app.told(&table, check).await;
+    assert_eq!(app.told(&table, due).await, first);
+    app.play_random(&table, 1, 3).await;
+    // Moves have put off when the turn is due, and not when the game is looked at.
+    assert_eq!(app.told(&table, check).await, first);
+    assert!(app.told(&table, due).await > first);
+    for table in [&table, &locked] {
+        app.position(table, "check_at = now() - interval '1 second'").await;
+    }
+    // A move that is under way keeps nobody waiting.
+    let mut other = app.sql().begin().await.unwrap();
+    let id = Uuid::parse_str(&locked.id).unwrap();
+    sqlx::query("select from positions where game_id = $1 for update").bind(id).execute(&mut *other).await.unwrap();
+    let early = app.told(&locked, check).await;
+    assert_eq!(app.attend().await, 0);
+    assert_eq!(app.told(&table, check).await, app.told(&table, due).await);
+    assert_eq!(app.told(&locked, check).await, early);
+    other.rollback().await.unwrap();
+    assert_eq!(app.attend().await, 0);
+    for table in [&table, &locked] {
+        assert_eq!(app.told(table, check).await, app.told(table, due).await);
+        assert_eq!(app.game(&table.id, None).await["status"], "active");
+        app.let_time_run_out(&table.id).await;
+        assert_eq!(app.attend().await, 1);
+        let game = app.game(&table.id, None).await;
+        assert_eq!(game["outcome"]["reason"], "timeout");
+    }
+    assert_eq!(app.count("select count(*) from positions where check_at is not null").await, 0);
+}
+
+#[tokio::test]
 async fn a_game_that_cannot_be_read_does_not_stop_the_clocks_of_others() {
     let app = TestApp::new().await;
     let broken = app.on_clock("leonardo", &per_move(60), 2).await;
@@ -530,6 +576,8 @@ async fn a_game_that_cannot_be_read_does_not_stop_the_clocks_of_others() {
     let id = Uuid::parse_str(&broken.id).unwrap();
     sqlx::query("delete from moves where game_id = $1 and number = 1").bind(id).execute(app.sql()).await.unwrap();
     app.position(&broken, "due_at = now() - interval '2 seconds'").await;
+    let deadline = "extract(epoch from due_at) * 1000000";
+    let before = app.told(&broken, deadline).await;
     app.let_time_run_out(&whole.id).await;
     let ada = &whole.players[0];
     let path = app.open(ada, &json!({"ruleset": "leopard"})).await;
@@ -541,6 +589,7 @@ async fn a_game_that_cannot_be_read_does_not_stop_the_clocks_of_others() {
         let swept = tokio::time::timeout(Duration::from_secs(20), clocks::run_once(&app.store)).await;
         swept.expect("it comes to an end").expect("the database answers");
     }
+    assert_eq!(app.told(&broken, deadline).await, before, "it is looked at later, and due as it was");
     assert_eq!(app.game(&whole.id, None).await["outcome"]["reason"], "timeout");
     assert_eq!(app.get(&path).ok(200).await["invitations"], json!([]));
 }

@@ -300,8 +300,8 @@ async fn pruning_deletes_what_is_a_day_old_and_nothing_else() {
     let ada = app.register("Ada").await;
     let sql = app.sql();
     sqlx::query(
-        "insert into idempotency_keys (player_id, key_hash, request_hash, status, headers, body)
-         select $1::uuid, md5(n::text)::uuid, md5(n::text)::uuid, 201, '{}', 'x' from generate_series(1, 25000) as n",
+        "insert into idempotency_keys (id, request_hash, player_id, status, headers, body)
+         select md5(n::text)::uuid, md5(n::text)::uuid, $1::uuid, 201, '{}', 'x' from generate_series(1, 25000) as n",
     )
     .bind(uuid::Uuid::parse_str(&ada.id).unwrap())
     .execute(sql)

@@ -46,7 +46,9 @@ async fn arrange(app: &TestApp, players: &[Player], count: usize) {
         let created_at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).unwrap();
         let started = status != "open" && !(status == "aborted" && number % 2 == 0);
         let moves = if started { *chance.pick(&[0, 1, 7, 7, 40]) } else { 0 };
-        let last_move_at = (moves > 0).then(|| at(200 + *chance.pick(&[0, 0, 5, 100])));
+        // Of games that are over before they end; of the others in the same ten minutes or in others.
+        let spread: &[i64] = if over { &[0, 0, 5, 100] } else { &[0, 0, 5, 399, 400, 800, 801, 90_000] };
+        let last_move_at = (moves > 0).then(|| at(200 + *chance.pick(spread)));
         let finished_at = over.then(|| at(400 + *chance.pick(&[0, 0, 0, 3, 50])));
         let seated: Vec<usize> = (0..players.len()).filter(|_| chance.below(2) == 0).take(3).collect();
         let seated = if seated.is_empty() { vec![number % players.len()] } else { seated };
@@ -92,14 +94,13 @@ async fn arrange(app: &TestApp, players: &[Player], count: usize) {
         .unwrap();
         let to_move = (status == "active").then_some(0i16);
         sqlx::query(
-            "insert into positions (game_id, version, moves_count, last_move_at, to_move_seat, to_move_player_id, changed_at)
-             values ($1, 1, $2, $3, $4, $5, $6)",
+            "insert into positions (game_id, version, moves_count, last_move_at, to_move_seat, changed_at)
+             values ($1, 1, $2, $3, $4, $5)",
         )
         .bind(id)
         .bind(moves)
         .bind(last_move_at)
         .bind(to_move)
-        .bind(to_move.map(|_| ids[seated[0]]))
         .bind(created_at)
         .execute(&mut *transaction)
         .await

@@ -38,8 +38,8 @@ const GAMES: [&str; 7] = [
      select g.id, seat, md5('p' || 1 + (n + seat * 7) % 800)::uuid, '', 'playing', g.finished_at, g.finished_at, g.last_move_at,
             case when g.status = 'finished' then (array['won', 'lost', 'shared'])[1 + (n / 24 + seat) % 3] end
      from generate_series(1, 20000) as n join games g on g.id = md5('g' || n)::uuid, generate_series(0, 1) as seat",
-    "insert into positions (game_id, version, moves_count, to_move_seat, to_move_player_id, changed_at, last_move_at)
-     select id, 1, coalesce(moves_count, 3), case when status = 'active' then 0 end, case when status = 'active' then creator_id end, now(),
+    "insert into positions (game_id, version, moves_count, to_move_seat, changed_at, last_move_at)
+     select id, 1, coalesce(moves_count, 3), case when status = 'active' then 0 end, now(),
             case when status = 'active' then created_at + interval '20 minutes' else last_move_at end
      from games",
     "insert into moves (game_id, number, version, seat, move, events, at)
@@ -220,6 +220,34 @@ async fn pages_read_no_more_than_a_page(app: &TestApp) {
             before = now;
         }
     }
+    // In the order of last moves: games that are over have it in an index, running ones as near as ten minutes.
+    let running = Filter { status: Some(Status::Active), ..none() };
+    let long_ago = Filter {
+        last_move: Span { until: Some(OffsetDateTime::now_utc() - Duration::days(400)), ..Span::default() },
+        ..none()
+    };
+    for (filter, descending) in
+        [(none(), true), (none(), false), (running.clone(), true), (running, false), (long_ago, true)]
+    {
+        let list = List { filter: &filter, sort: Sort { key: SortKey::LastMove, descending }, caller: None };
+        let mut after = None;
+        for _ in 0..2 {
+            let store = Store::open(app.database().clone(), 1);
+            let page = store.list_games(&list, after, 20).await.unwrap();
+            assert_eq!(page.items.len(), 20);
+            after = page.next;
+            store.close().await;
+            let now = read(app).await;
+            for table in ["games", "seats", "positions"] {
+                let (whole, rows) = (now[table].whole - before[table].whole, now[table].rows - before[table].rows);
+                assert!(
+                    whole == 0 && rows <= 300,
+                    "{filter:?} {descending}: {rows} rows of {table}, {whole} times all of it"
+                );
+            }
+            before = now;
+        }
+    }
     // Of `p21`, who is to move in some games.
     let player = Uuid::parse_str("22119ec7-6d92-563d-121d-645530848a2f").unwrap();
     for invitations in [false, true] {
@@ -263,6 +291,23 @@ async fn moves_read_a_game_and_nothing_else(app: &TestApp) {
         // Each round is some ten requests; a repeated move reads the log up to it.
         assert!(rows <= moves * 80, "{rows} rows of {table} for {moves} moves");
     }
+}
+
+#[tokio::test]
+async fn a_move_changes_nothing_that_is_indexed_of_where_a_game_stands() {
+    let app = TestApp::new().await;
+    let clock = json!({"kind": "per_move", "seconds": 86_400});
+    let table = app.table_like(&json!({"ruleset": "siggil", "clock": clock}), app.players(2).await).await;
+    let moves = 30;
+    app.play_random(&table, 2, moves).await;
+    app.store.close().await;
+    read(&app).await;
+    let mut connection = PgConnection::connect_with(app.database()).await.unwrap();
+    let sql = "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = 'positions'";
+    let (updates, heap_only): (i64, i64) = sqlx::query_as(sql).fetch_one(&mut connection).await.unwrap();
+    assert!(updates > moves as i64);
+    // Index entries come of the start, of the first move, and of the move after which ten minutes are full, if one is.
+    assert!(updates - heap_only <= 3, "{heap_only} of {updates}");
 }
 
 /// How many rows of seats are read while so many moves are played by someone who knows the game, with a stream or without.

@@ -90,8 +90,8 @@ impl TestApp {
 
     /// Sets a game's deadline so that it has just passed.
     pub async fn let_time_run_out(&self, id: &str) {
-        let sql =
-            "update positions set due_at = now() - interval '1 microsecond' where game_id = $1 and due_at is not null";
+        let sql = "update positions set due_at = past, check_at = past from (values (now() - interval '1 microsecond')) as t (past)
+                   where game_id = $1 and due_at is not null";
         let id = uuid::Uuid::parse_str(id).expect("an id is a UUID");
         let done = sqlx::query(sql).bind(id).execute(self.sql()).await.unwrap();
         assert_eq!(done.rows_affected(), 1, "the game has a deadline");

@@ -87,6 +87,8 @@ async fn a_turn_is_there_exactly_while_it_is_theirs_to_move() {
         for player in &players {
             let turns = turns(&app, player, 1).await;
             assert!(turns.len() <= 1);
+            let listed = app.get(format!("/v1/games?to_move={}", player.id)).by(player).ok(200).await;
+            assert_eq!(ids(listed["items"].as_array().unwrap()), ids(&turns));
             waits.push(turns.first().is_some_and(|game| game["id"] == table.id.as_str()));
         }
         waits

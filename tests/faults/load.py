@@ -105,7 +105,8 @@ class Table:
         if not good:
             raise RuntimeError(f"the game {path} cannot go on")
         load.tally.acknowledged += 1
-        load.log[game["id"]].append((number, answer.body["move"]["version"], seat, body, key))
+        mover = next(taken["player"]["id"] for taken in game["seats"] if taken["seat"] == seat)
+        load.log[game["id"]].append((number, answer.body["move"]["version"], seat, body, (mover, key)))
         self.game, self.last_move = answer.body["game"], time.perf_counter()
         if self.chance.random() < 0.1:
             again = await load.ask("POST", path + "/moves", token, body, key, is_move=True)
@@ -122,7 +123,7 @@ class Load:
         self.server, self.seed, self.checks, self.size = server, seed, checks, tables
         self.chance = random.Random(f"{seed}/load")
         self.running, self.tasks, self.tables = asyncio.Event(), set(), []
-        # By game, what was acknowledged: number, version, seat, move, key.
+        # By game, what was acknowledged: number, version, seat, move, and the player with their key.
         self.log, self.started, self.finished = {}, [], []
         self.tally, self.flying, self.broken = Tally(), {}, None
         # Whether connections may break now, and since when all should be well again.

@@ -76,7 +76,8 @@ async fn what_happens_is_counted_and_no_secret_told() {
     }
     let socket = format!("postgres://postgres@localhost/tavola?host={}", folder.0.join("run").display());
     let mut sql = PgConnection::connect(&socket).await.unwrap();
-    let late = "update positions set due_at = now() - interval '1 second' where to_move_player_id is not null and due_at is not null";
+    let late = "update positions set due_at = now() - interval '1 second', check_at = now() - interval '1 second'
+                where due_at is not null";
     sqlx::query(late).execute(&mut sql).await.unwrap();
     sql.close().await.unwrap();
     reaches(&server, r#"tavola_moves_total{by="bot",ruleset="leonardo"}"#, 1.0).await;
