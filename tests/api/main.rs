@@ -17,6 +17,7 @@ mod schemas;
 mod accounts;
 mod clocks;
 mod concurrency;
+mod connections;
 mod deliveries;
 mod durability;
 mod events;
