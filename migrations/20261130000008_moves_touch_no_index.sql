@@ -47,3 +47,5 @@ alter table positions
 
 create index positions_check_at_index on positions (check_at) where check_at is not null;
 create index positions_last_move_bucket_index on positions (last_move_bucket) where last_move_bucket is not null;
+
+analyze positions;

@@ -27,3 +27,5 @@ alter table new_idempotency_keys rename to idempotency_keys;
 alter table idempotency_keys add constraint idempotency_keys_pkey primary key (id);
 
 create index idempotency_keys_player_index on idempotency_keys (player_id) where player_id is not null;
+
+analyze idempotency_keys;

@@ -33,7 +33,6 @@ struct Sample {
     mv: String,
     events: String,
     snapshot: String,
-    due_at: String,
     player: String,
     token: String,
 }
@@ -65,7 +64,7 @@ impl Limit {
         ensure!(copies > games as i64 / 2, "only {copies} games are being played");
         let samples: Vec<Sample> = sqlx::query_as(
             "select m.seat, m.move::text as mv, m.events::text as events, p.snapshot::text as snapshot,
-                    case when p.due_at is null then '-' else 'tomorrow' end as due_at, s.player_id::text as player,
+                    s.player_id::text as player,
                     (select hash::text from tokens t where t.player_id = s.player_id) as token
              from moves m
              join positions p on p.game_id = m.game_id and p.moves_count = m.number
@@ -145,14 +144,13 @@ impl Limit {
 
 impl Sample {
     /// As definitions for pgbench.
-    fn variables(&self, number: usize) -> [String; 7] {
-        let Self { seat, mv, events, snapshot, due_at, player, token } = self;
+    fn variables(&self, number: usize) -> [String; 6] {
+        let Self { seat, mv, events, snapshot, player, token } = self;
         [
             format!("seat_{number}={seat}"),
             format!("move_{number}={mv}"),
             format!("events_{number}={events}"),
             format!("snapshot_{number}={snapshot}"),
-            format!("due_{number}={due_at}"),
             format!("players_{number}={{{player}}}"),
             format!("token_{number}={token}"),
         ]
@@ -174,7 +172,8 @@ fn statement(marker: &str) -> anyhow::Result<String> {
 fn script(load: &str, write: &str, sample: usize, games: i64) -> String {
     let nothing = |kind: &str| format!("nullif(:nothing, '-')::{kind}");
     let of = |name: &str| format!(":{name}_{sample}");
-    let due = format!("nullif({}, '-')::timestamptz", of("due"));
+    // What the game has by way of a deadline, put off, as a move does.
+    let due = "nullif(:due_at::text, '')::timestamptz + interval '1 second'".to_owned();
     let game = "load_game(:game)".to_owned();
     let parameters = [
         game.clone(),

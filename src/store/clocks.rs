@@ -33,6 +33,13 @@ impl Store {
         .fetch_optional(&mut *transaction)
         .await?;
         if silence.is_some() {
+            // Locked before anything else is read, or who has left meanwhile could still be given time, as if they had not.
+            let games = sqlx::query_scalar!(
+                "select game_id from positions p cross join heartbeats h
+                 where check_at is not null and due_at > h.at and changed_at < now() for update of p"
+            )
+            .fetch_all(&mut *transaction)
+            .await?;
             // A turn gets back what it has had of the silence: that may have begun after the last sign of life, or when the first
             // server was there again.
             sqlx::query!(
@@ -43,7 +50,7 @@ impl Store {
                     set version = version + 1, due_at = due_at + (now() - greatest(at, changed_at)), changed_at = greatest(now(), changed_at),
                         xid = pg_current_xact_id()
                     from credit
-                    where check_at is not null and due_at > at and changed_at < now() and exists (
+                    where p.game_id = any($1) and due_at > at and changed_at < now() and exists (
                         select from seats s where s.game_id = p.game_id and s.seat = p.to_move_seat and s.status = 'playing')
                     returning p.game_id, p.version, p.moves_count, p.last_move_at, p.to_move_seat, p.to_move_since, p.due_at, p.remaining_ms,
                               p.changed_at
@@ -61,7 +68,8 @@ impl Store {
                 from put_off d
                 cross join lateral (
                     select facts from game_events e where e.game_id = d.game_id order by version desc, index desc limit 1
-                ) as last"#
+                ) as last"#,
+                &games
             )
             .execute(&mut *transaction)
             .await?;
@@ -82,13 +90,11 @@ impl Store {
     pub async fn delay_checks(&self) -> Result<bool, StoreError> {
         const MOST: i64 = 1_000;
         let delayed = sqlx::query!(
-            "update positions p set check_at = p.due_at
-             from (
+            "update positions set check_at = due_at where game_id = any(array(
                  select game_id from positions
                  where check_at <= clock_time() and due_at > (select clock_time())
                  order by check_at limit $1 for update skip locked
-             ) as early
-             where p.game_id = early.game_id",
+             ))",
             MOST,
         )
         .execute(&self.pool)

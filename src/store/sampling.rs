@@ -46,9 +46,11 @@ impl Store {
         .bind(&slugs)
         .fetch_all(&mut *connection)
         .await?;
-        // By an index each: of what the sweeper has not come to yet, and by the first entry.
+        // By an index each: of what the sweeper has not come to yet, and by the first entry. A game that cannot be read is late since it
+        // was to be looked at again.
         let (clock_delay, webhook_delay): (f64, f64) = sqlx::query_as(
-            "select coalesce(greatest(extract(epoch from clock_time() - (select min(due_at) from positions where check_at <= clock_time())), 0), 0)::float8,
+            "select coalesce(greatest(extract(epoch from clock_time() - (select min(greatest(due_at, check_at)) from positions
+                                                                          where check_at <= clock_time())), 0), 0)::float8,
                     coalesce(greatest(extract(epoch from now() - (select min(next_attempt_at) from webhook_deliveries)), 0), 0)::float8",
         )
         .fetch_one(&mut *connection)

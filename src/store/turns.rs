@@ -40,9 +40,10 @@ impl Store {
     pub async fn list_turns(&self, player: Uuid, after: Option<TimeKey>, limit: u32) -> Result<TimePage, StoreError> {
         let mut sql = QueryBuilder::new(COLUMNS);
         let key = "coalesce(p.due_at, 'infinity'::timestamptz)";
-        // Of all the player's games that are not over: with an index of whose turn it is, every move would write into that.
-        sql.push(", page.at from (select p.game_id as id, p.due_at as at from seats s");
-        sql.push(" join positions p on p.game_id = s.game_id and p.to_move_seat = s.seat");
+        // Of all the player's games that are not over: with an index of whose turn it is, every move would write into that. One by one
+        // (`offset`): the planner expects more of them where a player has a long history, and would read all positions.
+        sql.push(", page.at from (select p.game_id as id, p.due_at as at from seats s cross join lateral");
+        sql.push(" (select * from positions where game_id = s.game_id and to_move_seat = s.seat offset 0) as p");
         sql.push(" where s.over_at is null and s.status = 'playing' and s.player_id = ").push_bind(player);
         if let Some(TimeKey { at, game_id }) = after {
             sql.push(" and (").push(key).push(", p.game_id) > (coalesce(");

@@ -138,8 +138,8 @@ async fn write_move(
         r#"with written as (
             update positions
             set version = $3, moves_count = $4, last_move_at = $6, to_move_seat = $5, changed_at = $6, to_move_since = $7, due_at = $8,
-                check_at = case when $8::timestamptz is not null then least(check_at, $8) end, remaining_ms = $9, snapshot = $10,
-                xid = pg_current_xact_id()
+                check_at = case when $8::timestamptz is not null and check_at > $6 then least(check_at, $8) else $8 end, remaining_ms = $9,
+                snapshot = $10, xid = pg_current_xact_id()
             where game_id = $1 and version = $2
             returning game_id
         ), logged as (
@@ -229,8 +229,8 @@ pub(super) async fn write_position(
     let done = sqlx::query!(
         "update positions
          set version = $3, to_move_seat = $4, changed_at = $5, to_move_since = $6, due_at = $7,
-             check_at = case when $7::timestamptz is not null then least(check_at, $7) end, remaining_ms = $8, snapshot = $9,
-             xid = pg_current_xact_id()
+             check_at = case when $7::timestamptz is not null and check_at > $5 then least(check_at, $7) else $7 end, remaining_ms = $8,
+             snapshot = $9, xid = pg_current_xact_id()
          where game_id = $1 and version = $2",
         game.id,
         version as i32,

@@ -511,6 +511,28 @@ async fn who_was_to_move_since_just_before_the_servers_died_gets_the_time_back_t
 }
 
 #[tokio::test]
+async fn who_leaves_while_time_is_given_back_is_given_none() {
+    let app = TestApp::new().await;
+    let table = app.on_clock("leonardo", &per_move(86_400), 3).await;
+    let id = Uuid::parse_str(&table.id).unwrap();
+    app.silence("1 hour").await;
+    let mut leaving = app.sql().begin().await.unwrap();
+    let lock = "select to_move_seat from positions where game_id = $1 for update";
+    let seat: i16 = sqlx::query_scalar(lock).bind(id).fetch_one(&mut *leaving).await.unwrap();
+    let store = app.store.clone();
+    let beating = tokio::spawn(async move { store.beat().await });
+    crate::concurrency::until_blocked(&app, true).await;
+    // As a resignation does it that was read before.
+    let left = "update seats set status = 'resigned' where game_id = $1 and seat = $2";
+    sqlx::query(left).bind(id).bind(seat).execute(&mut *leaving).await.unwrap();
+    let bot = "update positions set version = version + 1, due_at = now(), check_at = now() where game_id = $1";
+    sqlx::query(bot).bind(id).execute(&mut *leaving).await.unwrap();
+    leaving.commit().await.unwrap();
+    assert!(beating.await.unwrap().unwrap().is_some());
+    assert_eq!(app.count("select count(*) from game_events where type = 'clock_credited'").await, 0);
+}
+
+#[tokio::test]
 async fn what_is_no_move_puts_a_deadline_off_by_the_silence_once() {
     let app = TestApp::new().await;
     let table = app.on_clock("leonardo", &per_move(86_400), 4).await;
@@ -564,6 +586,11 @@ async fn the_sweeper_that_comes_too_early_comes_again_when_a_turn_is_due() {
         assert_eq!(game["outcome"]["reason"], "timeout");
     }
     assert_eq!(app.count("select count(*) from positions where check_at is not null").await, 0);
+    // What comes after a timeout is not looked at before it is due.
+    let table = app.on_clock("leonardo", &per_move(86_400), 3).await;
+    app.let_time_run_out(&table.id).await;
+    assert_eq!(app.attend().await, 2, "the timeout, and the bot's move");
+    assert_eq!(app.told(&table, check).await, app.told(&table, due).await);
 }
 
 #[tokio::test]
@@ -575,7 +602,7 @@ async fn a_game_that_cannot_be_read_does_not_stop_the_clocks_of_others() {
     app.position(&broken, "snapshot = ''").await;
     let id = Uuid::parse_str(&broken.id).unwrap();
     sqlx::query("delete from moves where game_id = $1 and number = 1").bind(id).execute(app.sql()).await.unwrap();
-    app.position(&broken, "due_at = now() - interval '2 seconds'").await;
+    app.position(&broken, "due_at = now() - interval '1 hour'").await;
     let deadline = "extract(epoch from due_at) * 1000000";
     let before = app.told(&broken, deadline).await;
     app.let_time_run_out(&whole.id).await;
@@ -590,6 +617,10 @@ async fn a_game_that_cannot_be_read_does_not_stop_the_clocks_of_others() {
         swept.expect("it comes to an end").expect("the database answers");
     }
     assert_eq!(app.told(&broken, deadline).await, before, "it is looked at later, and due as it was");
+    // Nobody is told that the clocks are late, because it is looked at once a minute.
+    sqlx::query("update positions set check_at = now() where game_id = $1").bind(id).execute(app.sql()).await.unwrap();
+    let delay = app.store.sample().await.unwrap().clock_delay;
+    assert!(delay > 0.0 && delay < 600.0, "{delay}");
     assert_eq!(app.game(&whole.id, None).await["outcome"]["reason"], "timeout");
     assert_eq!(app.get(&path).ok(200).await["invitations"], json!([]));
 }

@@ -218,7 +218,7 @@ async fn looking_does_not_advance_chance() {
 }
 
 /// Waits until something of this database waits for a lock, or nothing does.
-async fn until_blocked(app: &TestApp, blocked: bool) {
+pub async fn until_blocked(app: &TestApp, blocked: bool) {
     let waiting =
         "select count(*) > 0 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     while sqlx::query_scalar::<_, bool>(waiting).fetch_one(app.sql()).await.unwrap() != blocked {

@@ -354,7 +354,9 @@ async fn queries_that_cannot_be_meant_are_refused() {
             refused(&format!("{name}={value}"), name, "a bare number or date is none").await;
         }
         refused(&format!("{name}=2026-11-30T12:00:00+02:00"), name, "%2B").await;
-        for value in ["", "yesterday", "2026-11-30T12:00:00", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z"] {
+        let after_all = ["9999-12-31T23:59:59.9999999Z", "9999-12-31T23:59:59-01:00"];
+        let wrong = ["", "yesterday", "2026-11-30T12:00:00", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z"];
+        for value in wrong.into_iter().chain(after_all) {
             refused(&format!("{name}={value}"), name, "RFC 3339").await;
         }
     }
@@ -381,9 +383,10 @@ async fn queries_that_cannot_be_meant_are_refused() {
     refused("limit=101", "limit", "1 to 100").await;
     app.get("/v1/games?player=me").refused(401, "unauthenticated").await;
     // Instants that no game comes near.
-    for value in ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "1969-12-31T23:59:59Z"] {
-        for name in ["created_after", "created_before", "finished_after", "last_move_before"] {
-            app.get(format!("/v1/games?{name}={value}")).ok(200).await;
+    let times = ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.9999999Z"];
+    for (value, sort) in times.into_iter().flat_map(|time| SORTS.map(|sort| (time, sort))) {
+        for name in ["created_after", "created_before", "finished_after", "last_move_after", "last_move_before"] {
+            app.get(format!("/v1/games?{name}={value}&sort={sort}")).ok(200).await;
         }
     }
 }

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use time::{Duration, OffsetDateTime, UtcOffset};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -128,14 +128,25 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// An instant, written as in RFC 3339 and in no other way.
+/// An instant, written as in RFC 3339 and in no other way; in UTC, and rounded up to the microsecond, which is what times of games are
+/// in: they are before the one exactly if they are before the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instant(OffsetDateTime);
+
+impl Instant {
+    /// None if that is after the year 9999.
+    fn new(at: OffsetDateTime) -> Option<Self> {
+        let at = at.checked_to_offset(UtcOffset::UTC)?;
+        let beyond = at.nanosecond() % 1_000;
+        let rest = if beyond == 0 { 0 } else { 1_000 - beyond };
+        at.checked_add(Duration::nanoseconds(rest.into())).map(Self)
+    }
+}
 
 impl<'de> Deserialize<'de> for Instant {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        OffsetDateTime::parse(&text, &Rfc3339).map(Instant).map_err(|_| {
+        OffsetDateTime::parse(&text, &Rfc3339).ok().and_then(Instant::new).ok_or_else(|| {
             let form = "an instant as in RFC 3339, such as 2026-01-31T12:00:00Z";
             let hint =
                 if text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.')) && !text.is_empty() {
