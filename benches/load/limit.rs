@@ -173,7 +173,7 @@ fn script(load: &str, write: &str, sample: usize, games: i64) -> String {
     let nothing = |kind: &str| format!("nullif(:nothing, '-')::{kind}");
     let of = |name: &str| format!(":{name}_{sample}");
     // What the game has by way of a deadline, put off, as a move does.
-    let due = "nullif(:due_at::text, '')::timestamptz + interval '1 second'".to_owned();
+    let due = "(nullif(:due_at::text, '')::timestamptz + interval '1 second')".to_owned();
     let game = "load_game(:game)".to_owned();
     let parameters = [
         game.clone(),
