@@ -139,7 +139,8 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn idempotency_key(request: &HttpRequest, body: &[u8]) -> Result<Option<(String, IdempotencyKey)>, Problem> {
     let Some(value) = request.headers().get("idempotency-key") else { return Ok(None) };
-    let text = value.to_str().unwrap_or_default();
+    // A tab would be text too.
+    let text = value.to_str().ok().filter(|text| !text.contains('\t')).unwrap_or_default();
     if !(1..=255).contains(&text.len()) {
         return Err(Problem::parameter("Idempotency-Key", "a key has 1 to 255 visible ASCII characters"));
     }

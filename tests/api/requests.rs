@@ -203,6 +203,7 @@ async fn idempotency_keys_are_short_visible_text() {
     }
     create(b"caf\xc3\xa9").refused(400, "invalid-parameter").await;
     create(b"\xff").refused(400, "invalid-parameter").await;
+    create(b"a\tb").refused(400, "invalid-parameter").await;
     create("x".repeat(255).as_bytes()).expect(201).await;
     create(b"1").expect(201).await;
     // Whoever knows the key of a registration can have its token: it must not be guessed.
