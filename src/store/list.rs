@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::games::INVITED;
 use super::summaries::{COLUMNS, JOINS, Row};
-use super::turns::TimeKey;
+use super::turns::{TimeKey, push_to_move};
 use super::{Store, StoreError};
 use crate::game::{GameResult, Status, Summary};
 use crate::rulesets::EndReason;
@@ -242,13 +242,8 @@ fn push_part(
         sql.push(" and o.status <> ").push_bind(INVITED).push(" cross join ");
     }
     if let Some(player) = filter.to_move {
-        // One game by one of those that are not over (`offset`): the planner expects more of them where a player has a long history, and
-        // would read all that there are, or all of that player's.
-        sql.push("(select * from seats where over_at is null and status = 'playing' and player_id = ")
-            .push_bind(player);
-        sql.push(" offset 0) as s cross join lateral");
-        sql.push(" (select * from positions where game_id = s.game_id and to_move_seat = s.seat offset 0) as p cross join lateral");
-        sql.push(" (select * from games where id = p.game_id offset 0) as g");
+        push_to_move(sql, player);
+        sql.push(" cross join lateral (select * from games where id = p.game_id offset 0) as g");
     } else if let Side::Before(instant) = side {
         // Done first too: the planner does not know how few they are.
         sql.push("(select * from games where finished_at is not null");

@@ -1,6 +1,6 @@
 //! What waits for a player: games in which it is their turn, and invitations.
 
-use sqlx::{FromRow, QueryBuilder};
+use sqlx::{FromRow, Postgres, QueryBuilder};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -32,6 +32,15 @@ struct TimedRow {
     game: Row,
 }
 
+/// Writes the tables `s` and `p` of the games in which it is a player's turn. They are found among those of the player that are not
+/// over: into an index of whose turn it is every move would write. Game by game (`offset`): the planner expects more of them where a
+/// player has a long history, and would read all that there are, or all of that player's.
+pub(super) fn push_to_move(sql: &mut QueryBuilder<Postgres>, player: Uuid) {
+    sql.push("(select * from seats where over_at is null and status = 'playing' and player_id = ").push_bind(player);
+    sql.push(" offset 0) as s cross join lateral");
+    sql.push(" (select * from positions where game_id = s.game_id and to_move_seat = s.seat offset 0) as p");
+}
+
 impl Store {
     /// The games that wait for a player's move, the nearest deadline first, those without one last.
     ///
@@ -40,13 +49,10 @@ impl Store {
     pub async fn list_turns(&self, player: Uuid, after: Option<TimeKey>, limit: u32) -> Result<TimePage, StoreError> {
         let mut sql = QueryBuilder::new(COLUMNS);
         let key = "coalesce(p.due_at, 'infinity'::timestamptz)";
-        // Of all the player's games that are not over: with an index of whose turn it is, every move would write into that. One by one
-        // (`offset`): the planner expects more of them where a player has a long history, and would read all positions.
-        sql.push(", page.at from (select p.game_id as id, p.due_at as at from seats s cross join lateral");
-        sql.push(" (select * from positions where game_id = s.game_id and to_move_seat = s.seat offset 0) as p");
-        sql.push(" where s.over_at is null and s.status = 'playing' and s.player_id = ").push_bind(player);
+        sql.push(", page.at from (select p.game_id as id, p.due_at as at from ");
+        push_to_move(&mut sql, player);
         if let Some(TimeKey { at, game_id }) = after {
-            sql.push(" and (").push(key).push(", p.game_id) > (coalesce(");
+            sql.push(" where (").push(key).push(", p.game_id) > (coalesce(");
             sql.push_bind(at).push(", 'infinity'::timestamptz), ").push_bind(game_id).push(")");
         }
         sql.push(" order by ").push(key).push(", p.game_id limit ").push_bind(i64::from(limit) + 1);
@@ -75,7 +81,7 @@ impl Store {
         self.timed_page(sql, limit).await
     }
 
-    async fn timed_page(&self, mut sql: QueryBuilder<sqlx::Postgres>, limit: u32) -> Result<TimePage, StoreError> {
+    async fn timed_page(&self, mut sql: QueryBuilder<Postgres>, limit: u32) -> Result<TimePage, StoreError> {
         let rows: Vec<TimedRow> = sql.build_query_as().fetch_all(&self.pool).await?;
         let more = rows.len() > limit as usize;
         let mut next = None;
